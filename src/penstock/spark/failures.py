@@ -122,6 +122,13 @@ RULES: tuple[FailureRule, ...] = (
         "Write its rows to a directory of Parquet files and open that.",
     ),
     FailureRule(
+        "SRC-008",
+        r"STREAMING_OUTPUT_MODE\S*\] (?P<what>[^\n]*)",
+        "Spark cannot bring a DataFrame row by row, since it aggregates: {what}",
+        "Give it a watermark (withWatermark), or bring its rows and aggregate them in a view: "
+        "CREATE VIEW … REFRESH WITHIN ….",
+    ),
+    FailureRule(
         "SRC-012",
         r"(?P<what>(?:Invalid value '[^']*' for option|Option '[^']*' must"
         r"|The value of parameter\(s\) `\w+` in `\w+` is invalid|\w+ flag can be)[^\n]*?)\s*\n",

@@ -178,6 +178,16 @@ def test_an_error_is_one_message_and_exit_code_two(arguments: tuple[str, ...], c
     assert result.stdout == ""
 
 
+def test_what_was_probably_meant_is_named(tmp_path: Path) -> None:
+    """A home in the place of a query, a script without its suffix."""
+    home = penstock("explain", tmp_path)
+    assert home.stderr.startswith(f"CLI-005 {tmp_path} is a directory")
+    assert "--home" in home.stderr
+    (tmp_path / "alerts.sql").write_text("")
+    script = penstock("run", tmp_path / "alerts")
+    assert f"Did you mean '{tmp_path / 'alerts.sql'}'?" in script.stderr.replace("\n", " ")
+
+
 def test_bad_sql_is_pointed_at(spark: SparkSession, tmp_path: Path) -> None:
     script = tmp_path / "bad.sql"
     script.write_text(

@@ -31,6 +31,14 @@ FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL
 pytestmark = pytest.mark.spark
 
 
+def own_files(directory: Path) -> None:
+    """Make the files of one's own that README speaks of."""
+    (directory / "readings").mkdir()
+    lines = ["sensor,celsius,at", "s1,31.5,2026-03-02T10:00:00Z", "s2,18,2026-03-02T10:00:40Z"]
+    (directory / "readings" / "monday.csv").write_text("\n".join(lines) + "\n")
+    (directory / "alerts.csv").write_text("id,sensor,above\nanna,s1,30\nbert,s2,30\n")
+
+
 def blocks(document: str, language: str) -> list[tuple[int, str]]:
     """Give a document's blocks of a language, with the line on which each begins."""
     text = (ROOT / document).read_text()
@@ -51,6 +59,7 @@ def test_python_blocks_run_one_after_the_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # as of a script that stands there
+    own_files(tmp_path)
     found = blocks(document, "python")
     assert found
     names: dict[str, object] = {}
@@ -67,6 +76,7 @@ def test_sql_blocks_run(
     found = blocks(document, "sql")
     assert found
     companies(Path("companies.duckdb"))
+    own_files(tmp_path)
     for number, (_, sql) in enumerate(found):
         script = tmp_path / f"app{number}.sql"
         script.write_text(sql)

@@ -47,6 +47,13 @@ def test_workers_are_forked_with_all_imports_done(spark: SparkSession) -> None:
     assert found.toArrow().to_pylist() == [{"loaded": True, "compiled": 0}]
 
 
+def test_a_frame_that_aggregates_for_ever_is_explained(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.readStream.format("rate").load().groupBy("value").count()
+    writer = frame.writeStream.foreachBatch(lambda _batch, _number: None)
+    with pytest.raises(PenstockError, match=r"\[SRC-008\].*aggregates.*CREATE VIEW"):
+        RunningQuery(writer, tmp_path / "checkpoint", available_now=False, trigger_seconds=0.0)
+
+
 @pytest.mark.parametrize(("slow", "starts"), [(1, 5), (1, 1)])
 def test_a_query_whose_python_begins_too_slowly_is_started_again(
     slow: int, starts: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -219,6 +219,33 @@ def test_a_header_in_another_order_is_refused(
     assert explain_failure(failed.value).code == "SRC-009"
 
 
+@pytest.mark.parametrize("header", ["a;b", "a,b,c"])
+def test_a_header_of_more_or_fewer_names_says_how_many(
+    spark: SparkSession, drain: Drain, tmp_path: Path, header: str
+) -> None:
+    home = lines(tmp_path, "csv", f"{header}\n1;x\n")
+    with pytest.raises(Exception, match="STREAM_FAILED") as failed:
+        drain(open_source(spark, f"csv:{home}", {"header": "true"}, PAIRS))
+    explained = explain_failure(failed.value)
+    assert explained.code == "SRC-009"
+    assert f"a line of {len(header.split(','))} names, but 2 columns" in explained.fact
+    assert "sep = ';'" in explained.remedy
+
+
+def test_quotes_are_doubled_unless_it_is_said_otherwise(
+    spark: SparkSession, drain: Drain, tmp_path: Path
+) -> None:
+    """As Python, Excel and databases write CSV, and as files of parameters are read."""
+    home = lines(tmp_path, "csv", '1,"5"" pipe, ""grey"""\n2,"a\\b"\n')
+    found = pa.concat_tables(drain(open_source(spark, f"csv:{home}", schema=PAIRS)))
+    assert found["b"].to_pylist() == ['5" pipe, "grey"', "a\\b"]
+    (tmp_path / "sparks").mkdir()
+    other = lines(tmp_path / "sparks", "csv", '1,"5\\" pipe"\n')
+    frame = open_source(spark, f"csv:{other}", {"ESCAPE": "\\"}, PAIRS)
+    found = pa.concat_tables(drain(frame, "sparks"))
+    assert found["b"].to_pylist() == ['5" pipe']
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [

@@ -6,19 +6,25 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from penstock import __version__
+from penstock.algebra.catalog import Relation
+from penstock.cli.homes import show_list, show_status
 from penstock.cli.main import app
 from penstock.cli.portfolio import ALERTS, RANGES, WISHES, Clients, shares
 from penstock.cli.screen import Screen, draw, show_error
 from penstock.cli.stories import predicate
 from penstock.cli.verification import answer_facts, show_outcomes
+from penstock.delivery.changes import Change
+from penstock.delivery.sinks import ConsoleSink
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.lab.papers import OWN, PAPERS
 from penstock.language.parser import parse
 from penstock.vocabulary.errors import PenstockError, Place
+from tests.support.desk_runs import DeskRun
 
 COMMANDS = ("run", "explain", "advise", "verify", "sweep", "plot", "demo", "lab")
 
@@ -62,6 +68,32 @@ def test_an_error_shows_code_fact_remedy_and_place(capsys: pytest.CaptureFixture
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "SQL-001 Bracket [x] is odd. Remove [x]."
     assert said[1:] == ["  at line 1, column 8", "  SELECT [x] FROM trades", "         ^"]
+
+
+def test_what_users_wrote_in_brackets_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rich takes `[a-z]` for a style, and `[/]` for the end of one that never began."""
+    home = tmp_path / "[new]"
+    stream = Relation(name="t", kind="stream", schema=pa.schema([("s", pa.string())]))
+    run = DeskRun(home, stream)
+    run.desk.subscribe("SELECT s FROM t WHERE regexp_matches(s, '[a-z][/]')", name="letters")
+    run.desk.close()
+    show_list(home, Screen())
+    assert "[a-z][/]" in "".join(capsys.readouterr().out.split("│"))
+    show_status(home, Screen())
+    assert "[new]" in capsys.readouterr().out
+    screen = Screen()
+    with screen.busy("Carrying out [/]"):
+        pass
+    assert capsys.readouterr().err.startswith("Carrying out [/] …")
+
+
+def test_a_change_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"text": "[/] " + "long " * 50}
+    ConsoleSink("alerts", Screen().out)(Change("anna", row, 1, 0, 1, "0:1"))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == f"+ alerts anna {json.dumps(row)}"
 
 
 def test_progress_stays_off_stdout_when_that_is_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

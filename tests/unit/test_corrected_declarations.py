@@ -69,6 +69,26 @@ def test_another_source_is_not_taken_silently(desk: Desk) -> None:
         declare_relation(registry, home, BESIDE, Source(name="rate"))
 
 
+def test_another_event_time_or_lateness_is_not_passed_over(desk: Desk) -> None:
+    for other in (replace(STREAM, lateness_us=5_000_000), replace(STREAM, event_time=None)):
+        with pytest.raises(PenstockError, match=r"\[ENG-049\].*event time ts, lateness 60 sec"):
+            declare_relation(desk.registry, desk.home, other, Source(name="rate"))
+    declare_relation(desk.registry, desk.home, STREAM, Source(name="rate"))
+
+
+def test_other_options_of_a_source_are_kept_for_later_runs(desk: Desk) -> None:
+    """A later process reads with what the newest declaration said, not with what the first did."""
+    tabs = Source(name="rate", options={"sep": "\t"})
+    declare_relation(desk.registry, desk.home, STREAM, tabs)
+    assert again(desk).declarations["s"].source == tabs
+    version = desk.registry.version
+    declare_relation(desk.registry, desk.home, STREAM, tabs)
+    declare_relation(desk.registry, desk.home, replace(STREAM, rate=5.0), tabs)
+    assert again(desk).declarations["s"].source == tabs
+    assert again(desk).declarations["s"].relation.rate == 5.0
+    assert desk.registry.version == version + 1
+
+
 def test_a_declaration_is_taken_back_and_its_steps_with_it(desk: Desk) -> None:
     desk.subscribe("SELECT v FROM beside WHERE v = 1", name="one")
     undeclare_relation(desk.registry, desk.home.path, "s")

@@ -37,11 +37,12 @@ def explain_target(
     if is_script(target):
         explanations: Sequence[Answer] = _of_script(Path(target), home, screen, what_if)
     elif home is None:
-        raise PenstockError(
-            "CLI-005",
-            "A query on its own does not say what its streams are.",
-            "Add --home DIR of an engine that knows them, or explain a script.",
-        )
+        fact = "A query on its own does not say what its streams are."
+        remedy = "Add --home DIR of an engine that knows them, or explain a script."
+        if " " not in target and Path(target).is_dir():
+            fact = f"{target} is a directory, and no query."
+            remedy = f"Name a subscription of it: penstock explain NAME --home {target}."
+        raise PenstockError("CLI-005", fact, remedy)
     else:
         with read_home(home) as desk:
             explanations = [desk.explain(target, what_if=what_if)]

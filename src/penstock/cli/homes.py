@@ -168,7 +168,7 @@ def show_status(home: Path, screen: Screen) -> None:
     )
     table = Table.grid(padding=(0, 2))
     for name, words in lines.items():
-        table.add_row(f"[bold]{name}[/]", words)
+        table.add_row(f"[bold]{escape(name)}[/]", escape(words))
     screen.out.print(table)
 
 
@@ -237,7 +237,7 @@ def show_list(home: Path, screen: Screen) -> None:
             heading = title if column == "name" else column
             table.add_column(heading, justify="right" if column == "queries" else "left")
         for row in rows:
-            table.add_row(*(_cell(row[column]) for column in shown))
+            table.add_row(*(escape(_cell(row[column])) for column in shown))
         screen.out.print(table)
 
 

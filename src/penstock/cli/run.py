@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from penstock.cli.board import Board, follow, news_of
@@ -100,10 +101,14 @@ def still_waiting(rows: int, home: Path) -> PenstockError:
 def _tell_refusals(subscriptions: list[Subscription], screen: Screen) -> None:
     for subscription in subscriptions:
         receipt = subscription.receipt
+        if receipt is not None and receipt.silent:
+            words = f"{receipt.silent:,} of its queries can never match: they compare with NULL"
+            screen.progress.print(f"{subscription.name}: {words}", markup=False, style="yellow")
         if receipt is None or not receipt.refused.num_rows:
             continue
         rows = receipt.refused.num_rows
-        screen.progress.print(f"[yellow]{subscription.name}: {rows:,} rows were refused[/]")
+        words = f"{subscription.name}: {rows:,} rows were refused"
+        screen.progress.print(words, markup=False, style="yellow")
         for row in receipt.refused.slice(0, REFUSALS_SHOWN).to_pylist():
             words = f"  row {row['row']}: {row['code']} {row['reason']}"
             screen.progress.print(words, markup=False)
@@ -179,7 +184,7 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         names = group["subscriptions"]
         listed = ", ".join(names[:6]) + (f", … ({len(names)} in all)" if len(names) > 6 else "")
         counts = (f"{group['queries']:,}", f"{group['matches']:,}")
-        table.add_row(group["group"], listed, *counts)
+        table.add_row(group["group"], escape(listed), *counts)
     screen.out.print(table)
     figures = engine.figures(live=False)
     whole = figures.whole()
@@ -195,7 +200,8 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
     for words in loss_words(engine.figures().losses):
         screen.out.print(words, markup=False, style="yellow", soft_wrap=True)
     for notice in engine.notices:
-        screen.out.print(f"Batch {notice.batch}. {notice.text}", markup=False, soft_wrap=True)
+        where = f"Batch {notice.batch}. " if notice.batch >= 0 else ""
+        screen.out.print(f"{where}{notice.text}", markup=False, soft_wrap=True)
     screen.out.print(
         f"{facts['events']:,} events, {facts['matches']:,} matches; micro-batches: "
         f"{facts['batches']:,}; {facts['seconds']:.1f} s; registry version {facts['version']:,}."
@@ -223,7 +229,8 @@ def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
         screen.result({**facts, "groups": group_facts(engine, meter), **told})
         return
     show_summary(engine, meter, screen)
-    screen.out.print(f"[dim]Everything is kept in {home}: run again to go on.[/]", soft_wrap=True)
+    words = f"Everything is kept in {home}: run again to go on."
+    screen.out.print(words, markup=False, style="dim", soft_wrap=True)
 
 
 def _standing(engine: Engine) -> dict[str, int]:

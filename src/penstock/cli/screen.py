@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -52,12 +53,12 @@ class Screen:
         """Say what takes its time: a spinner on a terminal, a line elsewhere."""
         started = perf_counter()
         if self.is_live:
-            with self.progress.status(f"{what} …"):
+            with self.progress.status(f"{escape(what)} …"):
                 yield
         else:
-            self.progress.print(f"{what} …")
+            self.progress.print(f"{escape(what)} …")
             yield
-        self.progress.print(f"[dim]{what}: {perf_counter() - started:.1f} s[/]")
+        self.progress.print(f"[dim]{escape(what)}: {perf_counter() - started:.1f} s[/]")
 
     @contextmanager
     def bar(self, what: str) -> Iterator[Progress]:

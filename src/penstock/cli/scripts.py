@@ -9,6 +9,7 @@ from pathlib import Path
 from penstock.engine import Desk
 from penstock.engine.home import OLDER_FORMAT
 from penstock.language.parser import parse
+from penstock.language.places import suggestion
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -17,9 +18,9 @@ def read_script(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise PenstockError(
-            "CLI-001", f"There is no script {path}.", "Check the path; it is relative to here."
-        ) from None
+        beside = [str(each) for each in path.parent.glob("*.sql")]
+        remedy = suggestion(str(path), beside, "Check the path; it is relative to here.")
+        raise PenstockError("CLI-001", f"There is no script {path}.", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise PenstockError(
             "CLI-002", f"{path} cannot be read as text: {error}.", "Name a file with SQL in it."

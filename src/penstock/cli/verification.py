@@ -18,7 +18,6 @@ from penstock.engine.losses import loss_words
 from penstock.engine.verification import verify
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.protocol import Progress
-from penstock.vocabulary.errors import PenstockError
 
 FINDINGS_SHOWN = 20
 
@@ -28,12 +27,6 @@ def verify_target(target: Path, home: Path | None, screen: Screen) -> State:
     place = target if target.is_dir() and home is None else home_of(target, home)
     desk = Desk(existing_home(place))
     try:
-        if not desk.home.facts.get("record"):
-            raise PenstockError(
-                "VER-001",
-                f"{place} was not recorded, so its input cannot be asked again.",
-                "Run the script with --record in a new home.",
-            )
         with _advancing(desk, screen) as advance:
             outcome = verify_home(desk, advance)
     finally:

@@ -65,7 +65,7 @@ def parse_token(token: str | None) -> tuple[int, int]:
     if token is None:
         return 0, 0
     try:
-        batch, seen = token.split(":")
+        batch, seen = str(token).split(":")
         return int(batch), int(seen)
     except ValueError:
         raise PenstockError(

@@ -45,13 +45,15 @@ class ConsoleSink:
 
     def __init__(self, title: str = "", console: Console | None = None) -> None:
         self._title = title
-        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._console = console or Console(highlight=False)
 
     def __call__(self, change: Change) -> None:
         """Print one change."""
         sign = "+" if change.sign > 0 else "-"
         row = json.dumps(change.row, default=str)
-        self._console.print(f"{sign} {self._title} {change.id} {row}", markup=False)
+        line = f"{sign} {self._title} {change.id} {row}"
+        # A change is one line, also in a pipe that has no width.
+        self._console.print(line, markup=False, soft_wrap=True)
 
 
 Tell = Callable[[str, str], None]

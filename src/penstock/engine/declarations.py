@@ -163,8 +163,9 @@ def declare_relation(
 ) -> None:
     """Register a relation, or check that the one that is known by its name is the same.
 
-    What is said of its rows may be said anew at any time. With `replaces`, another declaration
-    takes the place of one that is not used yet.
+    What is said of its rows, and the options of its source, may be said anew at any time: what
+    this process reads with, later ones read with. With `replaces`, another declaration takes the
+    place of one that is not used yet.
     """
     with registry.reserve():
         declaration = Declaration(relation=relation, source=source)
@@ -188,14 +189,16 @@ def declare_relation(
                 "CAT-005",
                 f"{relation.name!r} is known with the columns {_columns(known.schema)}; "
                 f"this source has {_columns(relation.schema)}.",
-                "Bring a source with the same columns, or choose another name.",
+                "Bring a source with the same columns; correct the declaration by CREATE OR "
+                "REPLACE until the first run; or begin another home.",
             )
         if _reading(known) != _reading(relation):
             raise PenstockError(
                 "ENG-049",
-                f"{relation.name!r} is known with another change column, key or sequence: "
-                f"{_words(known)}; this declaration says {_words(relation)}.",
-                "Declare it as it stands, or choose another name.",
+                f"{relation.name!r} is known with {_words(known)}; this declaration says "
+                f"{_words(relation)}.",
+                "Declare it as it stands; correct it by CREATE OR REPLACE until the first run; or "
+                "choose another name.",
             )
         if known.lookup != relation.lookup:
             raise PenstockError(
@@ -203,13 +206,17 @@ def declare_relation(
                 f"{relation.name!r} is known with another source, key, cache or options.",
                 "Declare it as it stands, or choose another name.",
             )
-        _refuse_other_source(relation.name, registry.declarations[relation.name.lower()], source)
+        standing = registry.declarations[relation.name.lower()]
+        _refuse_other_source(relation.name, standing, source)
+        news = standing
+        if source.name is not None and standing.source.name is not None:
+            news = replace(news, source=source)
         told = (relation.rate, relation.distinct, relation.size)
-        if told not in ((None, {}, None), (known.rate, known.distinct, known.size)):
-            standing = registry.declarations[relation.name.lower()]
+        if told != (None, {}, None):
             rate, distinct, size = told
-            news = replace(known, rate=rate, distinct=distinct, size=size)
-            registry.publish(Draft(declarations=[replace(standing, relation=news)]))
+            news = replace(news, relation=replace(known, rate=rate, distinct=distinct, size=size))
+        if news != standing:
+            registry.publish(Draft(declarations=[news]))
 
 
 def _refuse_other_source(name: str, known: Declaration, source: Source) -> None:
@@ -242,14 +249,24 @@ def reopen(spark: SparkSession, item: Declaration) -> DataFrame:
 
 
 def _reading(relation: Relation) -> tuple[object, ...]:
-    """Say how a relation's changes are read."""
-    return relation.change_column, relation.key, relation.sequence, relation.positioned
+    """Say how a relation's rows are read: by which time, as which changes."""
+    changes = relation.change_column, relation.key, relation.sequence, relation.positioned
+    # Without an event time nothing is late.
+    return *changes, relation.event_time, relation.event_time and relation.lateness_us
 
 
 def _words(relation: Relation) -> str:
-    order = ", ".join(relation.sequence) or ("files" if relation.positioned else "arrival")
-    key = f", key {', '.join(relation.key)}, order by {order}" if relation.key else ""
-    return f"changes {relation.change_column}{key}"
+    """Say the same in words."""
+    said = []
+    if relation.change_column is not None:
+        said.append(f"changes {relation.change_column}")
+    if relation.key:
+        order = ", ".join(relation.sequence) or ("files" if relation.positioned else "arrival")
+        said.append(f"key {', '.join(relation.key)}, order by {order}")
+    if relation.event_time is not None:
+        late = f"{relation.lateness_us / 1e6:g} seconds"
+        said.append(f"event time {relation.event_time}, lateness {late}")
+    return ", ".join(said) or "no event time"
 
 
 def _refuse_late_relation(relation: Relation, is_running: bool) -> None:

@@ -191,10 +191,9 @@ class Desk:
         self.suspended = SuspendedQueries(self.registry, self.watcher)
         if not read_only:
             self.suspended.examine(self.home)
-        tell = self.watcher.tell_subscription
         self.readers = HomeReaders(
-            self.home, self.registry, self._output_failed, lambda: self.run.running, tell,
-            lambda: self.run.raise_failure(),  # noqa: PLW0108  # a run comes later
+            self.home, self.registry, self._output_failed, lambda: self.run.running,
+            self.watcher.tell_subscription, lambda: self.run.raise_failure(),  # noqa: PLW0108
         )  # fmt: skip
         self.sinks = HomeSinks(self.home, self.registry, self.readers)
         self.upkeep = Upkeep(self.home, self.registry, self.readers, self.watcher, self.left_out)
@@ -236,6 +235,7 @@ class Desk:
 
     def close(self) -> None:
         """Let another process open this home."""
+        self.registry.close()
         self.home.close()
 
     def subscribe(

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import pyarrow as pa
 
@@ -35,6 +35,7 @@ from penstock.planning.explanation import Explanation
 from penstock.spark.hosts import BatchReport
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.durations import Duration, seconds
+from penstock.vocabulary.errors import PenstockError
 
 
 class Engine:
@@ -64,6 +65,7 @@ class Engine:
         record: bool | None = None,
         shards: int | None = None,
     ) -> None:
+        _refuse_odd(spark, host, shards)
         self.desk = Desk(home, record)
         keep_code_in(self.desk.home.path / "kernels")
         self._relations = Relations(self.desk, spark)
@@ -337,3 +339,18 @@ class Engine:
         The outcome's `state` is 'equal', 'different' or 'unverified'.
         """
         return verify_home(self.desk, progress)
+
+
+def _refuse_odd(spark: Any, host: Any, shards: Any) -> None:
+    """Refuse what no engine can run on, before a home is made."""
+    hosts = get_args(HostName)
+    if spark is not None and not hasattr(spark, "newSession"):
+        fact = f"The session given is a {type(spark).__name__}."
+        remedy = "Pass a SparkSession, or leave it out."
+    elif host not in hosts:
+        fact, remedy = f"There is no host {host!r}.", f"Choose one of: {', '.join(hosts)}."
+    elif shards is not None and (not isinstance(shards, int) or shards < 1):
+        fact, remedy = f"shards is {shards!r}.", "Give a whole number from 1 on, or leave it out."
+    else:
+        return
+    raise PenstockError("ENG-070", fact, remedy)

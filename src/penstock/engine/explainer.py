@@ -13,7 +13,7 @@ from penstock.engine.explanation import explain_query, explain_subscription
 from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
 from penstock.engine.parameters import load_parameters
-from penstock.engine.registration import Options
+from penstock.engine.registration import Options, record_of
 from penstock.engine.silent_streams import rows_waiting, waiting_words
 from penstock.engine.suspended import SuspendedQueries
 from penstock.engine.tuple_explanation import (
@@ -59,6 +59,8 @@ class Explainer:
     ) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed."""
         assumed = assumptions(what_if)
+        if len(query.split()) == 1:  # no query has one word
+            record_of(self._registry, query)
         if query in self._registry.subscriptions:
             found = explain_subscription(self._registry, self._watcher, query, assumed)
         else:

@@ -50,6 +50,11 @@ class Home:
         return self._lock is None
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it was given up, so that it may be another process's."""
+        return self._lock is not None and self._lock.closed
+
+    @property
     def engine(self) -> str:
         """The engine's unique name."""
         return str(self.facts["engine"])
@@ -85,6 +90,9 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
     One of an older format is migrated first, and `tell` is told so; one of a newer is refused.
     """
     path = path.resolve()
+    if path.is_file():
+        fact = f"{path} is a file, and no Penstock home."
+        raise PenstockError("ENG-003", fact, "Choose an empty or new directory.")
     with writing(path):
         finish_move(path)
         make_directory(path)

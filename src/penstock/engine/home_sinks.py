@@ -106,6 +106,12 @@ class HomeSinks:
         self, record: SubscriptionRecord, sink: Sink | BatchSink, called: str | None
     ) -> SinkRunner:
         """Feed a sink of this process with the changes of a subscription."""
+        if not callable(sink) and not isinstance(sink, BatchSink):
+            raise PenstockError(
+                "DEL-014",
+                f"A {type(sink).__name__} takes no changes.",
+                "Give an address, a function of a change, or an object with `write(table, token)`.",
+            )
         if called in record.sinks:
             raise PenstockError(
                 "DEL-013",

@@ -16,6 +16,7 @@ from penstock.kinds.protocol import Progress
 from penstock.operators.catalogue import figures_of
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import added
+from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 from penstock.vocabulary.losses import FAILED_OUTPUTS
 
@@ -67,6 +68,12 @@ def verify_home(desk: Desk, progress: Progress = lambda _name, _done, _all: None
     Answers are compared only where the files are those that were written: a damaged one is named
     and not read. Where manifests are missing nobody can say what the answers are.
     """
+    if not desk.home.facts.get("record"):
+        raise PenstockError(
+            "VER-001",
+            f"{desk.home.path} was not recorded, so its input cannot be asked again.",
+            "Begin a new home with record=True, or run the script with --record in one.",
+        )
     found, inspected = inspect_home(desk)
     if inspected.is_readable:
         found.answers = verify(desk.registry, desk.log, progress, inspected.damaged)

@@ -256,16 +256,18 @@ def _plain_type(type_: pa.DataType) -> pa.DataType:
 
 
 def _read_file(path: Path, key: str | None) -> Parameters:
-    if path.suffix not in {".parquet", ".csv", ".json", ".jsonl"}:
+    path = path.expanduser()
+    kind = path.suffix.lower()
+    if kind not in {".parquet", ".csv", ".json", ".jsonl"}:
         raise PenstockError(
             "REG-008",
             f"{path} is no .parquet, .csv, .json or .jsonl file.",
             "Convert it, or pass a frame.",
         )
     try:
-        if path.suffix == ".csv":
+        if kind == ".csv":
             return _read_csv(path, key)
-        return _parameters(pq.read_table(path)) if path.suffix == ".parquet" else _read_json(path)
+        return _parameters(pq.read_table(path)) if kind == ".parquet" else _read_json(path)
     except FileNotFoundError:
         raise PenstockError(
             "REG-009", f"There is no file {path}.", "Check the path; it is relative to here."
@@ -273,7 +275,7 @@ def _read_file(path: Path, key: str | None) -> Parameters:
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise PenstockError(
             "REG-010",
-            f"{path} is not a readable {path.suffix[1:]} file: {str(error).splitlines()[0]}.",
+            f"{path} is not a readable {kind[1:]} file: {str(error).splitlines()[0]}.",
             "Write the file again.",
         ) from None
 
@@ -281,7 +283,7 @@ def _read_file(path: Path, key: str | None) -> Parameters:
 def _read_json(path: Path) -> Parameters:
     """Read a list of objects, or an object per line; a line that does not parse is refused."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         rows = json.loads(text)
         if not isinstance(rows, list):
             raise ValueError("it holds no list of objects")
@@ -310,6 +312,8 @@ def _read_csv(path: Path, key: str | None) -> Parameters:
     parsing = csv.ParseOptions(invalid_row_handler=set_aside)
     with csv.open_csv(path, parse_options=parsing) as reader:
         names = reader.schema.names
+    if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
+        raise ValueError(f"its columns are separated by commas, and its first line is {names[0]!r}")
     broken.clear()
     table = csv.read_csv(
         path,
@@ -338,7 +342,9 @@ def _read_csv(path: Path, key: str | None) -> Parameters:
         np.array(sorted(bad), dtype=np.int64), "REG-005", [bad[i] for i in sorted(bad)]
     )
     fields = [
-        field if field.name == key else written(field, _guess(whole(parameters.table[field.name])))
+        field
+        if field.name.lower() == str(key).lower()
+        else written(field, _guess(whole(parameters.table[field.name])))
         for field in parameters.table.schema
     ]
     parameters.table = parameters.table.cast(pa.schema(fields))

@@ -15,6 +15,7 @@ from penstock.engine.declarations import Declared
 from penstock.engine.desk import Desk
 from penstock.expressions.quotation import with_dots
 from penstock.kinds.arrivals import rows_of
+from penstock.language.name_resolution import exact
 from penstock.language.statements import CreateRelation
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.durations import microseconds
@@ -87,12 +88,13 @@ class ScriptRows:
     def _relation(self, stream: CreateRelation) -> Relation:
         options = dict(stream.options)
         lateness = options.get("lateness")
-        event_time = options.get("event_time")
+        event_time, schema = options.get("event_time"), _schema(stream)
+        named = None if event_time is None else str(event_time)
         return Relation(
             name=stream.name,
             kind=stream.kind,
-            schema=_schema(stream),
-            event_time=None if event_time is None else str(event_time),
+            schema=schema,
+            event_time=named and (exact(named, schema.names) or named),
             lateness_us=LATENESS_US if lateness is None else microseconds(str(lateness)),
         )
 
@@ -158,12 +160,15 @@ def _rows(stream: CreateRelation, rows_max: int) -> pa.Table:
 def _read_file(stream: CreateRelation, path: Path, schema: pa.Schema) -> pa.Table:
     if stream.from_.kind == "parquet":
         return pq.read_table(path, columns=schema.names).cast(schema, safe=False)
-    header = _options(stream).get("header", "false").lower() == "true"
+    options = {name.lower(): value for name, value in _options(stream).items()}
+    header = options.get("header", "false").lower() == "true"
+    sep = options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t")
+    parse = csv.ParseOptions(delimiter=sep)
     read = csv.ReadOptions(column_names=None if header else schema.names)
     convert = csv.ConvertOptions(
         column_types=schema, include_columns=schema.names, strings_can_be_null=True
     )
-    return csv.read_csv(path, read_options=read, convert_options=convert)
+    return csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
 
 def _generated(stream: CreateRelation) -> GeneratedOptions:

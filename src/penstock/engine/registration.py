@@ -16,6 +16,8 @@ from penstock.algebra.logical import Logical
 from penstock.algebra.physical import ALONE, Step, signature
 from penstock.engine.parameters import Parameters, load_parameters
 from penstock.kinds.binder import bind
+from penstock.language.name_resolution import exact
+from penstock.language.places import listing, suggestion
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.store import Registry
@@ -97,7 +99,7 @@ def prepare(
         parameters = load_parameters([{DEFAULT_KEY: name}])
         logical = bind(sql, registry.catalog, options=options)
     else:
-        parameters = load_parameters(each, key or DEFAULT_KEY)
+        parameters = keyed(load_parameters(each, key or DEFAULT_KEY), key or DEFAULT_KEY)
         logical = bind(sql, registry.catalog, parameters.table.schema, options)
         if key is not None and key not in parameters.table.column_names:
             raise PenstockError(
@@ -116,6 +118,16 @@ def prepare(
         parameters=parameters,
         options=options,
     )
+
+
+def keyed(parameters: Parameters, key: str) -> Parameters:
+    """Call the column of the ids as it is asked for: names match without regard to case."""
+    names = parameters.table.column_names
+    own = exact(key, names)
+    if own is not None:
+        renamed = [key if name == own else name for name in names]
+        parameters.table = parameters.table.rename_columns(renamed)
+    return parameters
 
 
 def refuse_new_lane(lanes: list[Any] | None, step: Step, catalog: Catalog) -> None:
@@ -321,11 +333,11 @@ def draft_alteration(
 def record_of(registry: Registry, name: str) -> SubscriptionRecord:
     """Give what the registry keeps of a subscription, or refuse."""
     registry.refresh()
-    record = registry.subscriptions.get(name)
+    record, standing = registry.subscriptions.get(name), list(registry.subscriptions)
     if record is None:
         raise PenstockError(
             "REG-001",
             f"There is no subscription {name!r}.",
-            "See engine.subscriptions() for those that stand.",
+            suggestion(name, standing, f"Those that stand are: {listing(standing) or 'none'}."),
         )
     return record

@@ -15,6 +15,7 @@ from penstock.engine.declarations import (
 )
 from penstock.engine.desk import Desk
 from penstock.language.column_lists import Columns, columns_of
+from penstock.language.name_resolution import exact
 from penstock.language.relations import named_columns
 from penstock.registry.records import Source
 from penstock.spark.columns import arrow_schema
@@ -69,19 +70,14 @@ class Relations:
             where = Source(name=source, options=texts)
         else:
             frame, where = source, Source()
-        if not frame.isStreaming:
-            raise PenstockError(
-                "SRC-013",
-                f"The frame for {name!r} is not a streaming frame.",
-                "Read it with spark.readStream, or use penstock.sources.replay.",
-            )
+        _refuse_still(name, frame)
         schema = arrow_schema(frame)
         relation = Relation(
             name=name,
             kind=kind,
             schema=schema,
-            event_time=event_time,
-            change_column=changes,
+            event_time=event_time and (exact(event_time, schema.names) or event_time),
+            change_column=changes and (exact(changes, schema.names) or changes),
             lateness_us=lateness_us,
             key=named_columns(key, schema),
             sequence=named_columns(sequence, schema),
@@ -128,6 +124,21 @@ class Relations:
         if not found:
             raise PenstockError("ENG-010", "There is no stream.", "Declare one with `stream`.")
         return found
+
+
+def _refuse_still(name: str, frame: object) -> None:
+    """Refuse what is no streaming DataFrame of Spark: frames of others, and those that end."""
+    if getattr(frame, "isStreaming", False):
+        return
+    fact = f"The frame for {name!r} is not a streaming frame."
+    remedy = "Read it with spark.readStream, or use penstock.sources.replay."
+    if not hasattr(frame, "isStreaming"):
+        fact = f"The source of {name!r} is a {type(frame).__name__}."
+        remedy = (
+            "Give a streaming DataFrame of Spark, or a text such as 'csv:/data/trades'; a table of "
+            "Arrow or pandas becomes a stream by penstock.sources.replay."
+        )
+    raise PenstockError("SRC-013", fact, remedy)
 
 
 def _lateness_us(lateness: Duration) -> int:

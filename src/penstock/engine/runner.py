@@ -88,6 +88,7 @@ class Runner:
         """Start the pipeline, on the host that the home is settled on from now on."""
         if self.running:
             raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
+        self._desk.registry.reserve()  # refuses a home that was closed
         home, registry, spark = self._desk.home, self._desk.registry, self._relations.spark
         self._relations.frames()
         if self.host == "cluster":
@@ -318,6 +319,8 @@ class Runner:
 
     def _rest(self, drain: bool = False) -> None:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
+        if self._desk.home.is_closed:
+            return  # it may be another process's by now
         self._errands.finish()
         self._desk.watcher.finish()
         self._desk.readers.sinks.finish(drain, SINKS_END_S)

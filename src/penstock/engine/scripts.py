@@ -14,6 +14,7 @@ from penstock.engine.declarations import Declared
 from penstock.engine.desk import Desk, Subscription
 from penstock.engine.registration import Request
 from penstock.engine.relations import Relations
+from penstock.engine.standing_rows import told_apart
 from penstock.kinds.foreign_tables import foreign_table
 from penstock.language.parser import parse
 from penstock.language.statements import (
@@ -157,6 +158,8 @@ def _execute(
         case Keep(limits=limits):
             desk.keep(limits)
         case Explain(of=of, each=each, options=options, what_if=what_if):
+            if isinstance(of, str):
+                desk.check(of)
             query = of if isinstance(of, str) else of.text
             rows = _rows(each, frames)
             outcome.explanations.append(desk.explain(query, rows, options, what_if))
@@ -237,7 +240,8 @@ def _create(
 def _standing(desk: Desk, statement: Subscribe | CreateView) -> Subscription:
     """Let a script run again on its home: what stands already must be what it says.
 
-    Sinks that it names beside those that there are come to them.
+    Sinks that it names beside those that there are come to them. Rows of its file that differ from
+    what stands are told in a notice, and change nothing.
     """
     name = statement.name
     standing = desk.registry.subscriptions[name]
@@ -246,10 +250,15 @@ def _standing(desk: Desk, statement: Subscribe | CreateView) -> Subscription:
         raise PenstockError(
             "REG-018",
             f"Subscription {name!r} stands with {'other options' if same else 'another text'}.",
-            f"Say DROP SUBSCRIPTION {name} first, or choose another name.",
+            f"Drop it first, once: penstock drop HOME {name}. Or choose another name.",
         )
-    for each in statement.sinks if isinstance(statement, Subscribe) else ():
-        desk.sinks.add(name, each.address, each.name)
+    if isinstance(statement, Subscribe):
+        for sink in statement.sinks:
+            desk.sinks.add(name, sink.address, sink.name)
+        path = None if statement.each is None else statement.each.path
+        apart = told_apart(desk.registry, name, path) if path else None
+        if apart is not None:
+            desk.watcher.tell_subscription(name, str(apart))
     return desk.subscription(name)
 
 
@@ -279,6 +288,6 @@ def _frame(frames: Mapping[str, Any], name: str) -> Any:  # any frame
         raise PenstockError(
             "ENG-014",
             f"There is no frame {name!r}; those passed are: {known}.",
-            "Pass it as frames={...}, or name a file in quotes.",
+            "Pass it as frames={...}; files and sources stand in single quotes.",
         )
     return frames[name]

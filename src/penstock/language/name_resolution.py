@@ -233,7 +233,8 @@ class Names:
             )
         name = exact(node.name, self.each.names)
         if name is None:
-            remedy = f"Its columns are: {listing(self.each.names)}."
+            columns = listing(self.each.names) or "none, as there are no rows"
+            remedy = f"Its columns are: {columns}."
             raise self.source.error(
                 "SQL-041",
                 f"The rows of FOR EACH have no column for the parameter :{node.name}.",

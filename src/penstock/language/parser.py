@@ -54,7 +54,7 @@ from penstock.language.statements import (
     Statement,
     Subscribe,
 )
-from penstock.language.syntax_errors import refuse_odd_number, syntax_error, token_error
+from penstock.language.syntax_errors import INSTEAD, refuse_odd_number, syntax_error, token_error
 from penstock.vocabulary.errors import Place
 
 TEXT_LENGTH_MAX = 1_000_000
@@ -171,7 +171,8 @@ def _select(node: exp.Expr, script: ScriptSource) -> Select:
         remedy = (
             "Write one SELECT … FROM … WHERE …."
             if query
-            else suggestion(words, STATEMENTS, f"Known are: {', '.join(STATEMENTS)}.")
+            else INSTEAD.get(words.split()[0])
+            or suggestion(words, STATEMENTS, f"Known are: {', '.join(STATEMENTS)}.")
         )
         raise script.error("SQL-002", f"No statement begins with {words}.", remedy, at=node)
     return Select(source=_source(node, script))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from sqlglot import exp
 
@@ -24,8 +25,11 @@ class ScriptSource:
     end: int
 
     @classmethod
-    def whole(cls, text: str) -> ScriptSource:
+    def whole(cls, text: Any) -> ScriptSource:
         """Take a text for itself."""
+        if not isinstance(text, str):
+            fact = f"A query is a text, and this is a {type(text).__name__}."
+            raise PenstockError("SQL-002", fact, "Write SELECT … FROM … WHERE … in quotes.")
         return cls(text, 0, len(text))
 
     @property

@@ -21,7 +21,11 @@ INPUTS_MAX = 16
 """Relations of one join."""
 
 JOIN = ("SQL-010", "Write … JOIN … ON … for every relation.")
-AGGREGATE = ("SQL-011", "Ask for the rows, and aggregate what is delivered.")
+AGGREGATE = (
+    "SQL-011",
+    "Keep the answer in a view, CREATE VIEW name REFRESH WITHIN 1 SECOND AS SELECT …, and ask for "
+    "its rows; or aggregate what is delivered.",
+)
 ORDER = (
     "SQL-012",
     "Leave it out: rows are delivered as they arrive, without end. The n lowest values of a range "

@@ -10,6 +10,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 from penstock.language.model_grammar import FOREIGN_WORD, MODEL_CLAUSES
 from penstock.language.places import ScriptSource, suggestion
 
+INSTEAD = {
+    "ALTER": "Say DROP SUBSCRIPTION, and SUBSCRIBE anew; in Python, `subscription.alter(…)`.",
+    "UNSUBSCRIBE": "Write DROP SUBSCRIPTION name.",
+    "DELETE": "Rows come and go by the sources of streams and tables.",
+    "INSERT": "Rows come and go by the sources of streams and tables.",
+    "UPDATE": "Rows come and go by the sources of streams and tables.",
+    "SHOW": "`penstock list HOME` shows what is declared and what stands.",
+    "DESCRIBE": "`penstock list HOME` shows what is declared and what stands.",
+    "SET": "Write OPTIONS (…) behind the statement.",
+}
+"""What to do instead of statements that others have."""
+QUOTE = 'A name that is a word of SQL, or has other signs than letters and _, is quoted: "my-name".'
+
 
 def refuse_odd_number(number: Token, rest: Token, source: ScriptSource) -> None:
     """Refuse what reads as a number and a name: DuckDB means one number by `0x10`."""
@@ -52,6 +65,8 @@ def syntax_error(error: ParseError, source: ScriptSource) -> Exception:
     elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
         fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
         remedy = f"Write {match[1]} here."
+        if text == "-" or match[1].endswith("name"):
+            remedy = QUOTE
     elif message.startswith("MEMORY stands"):
         fact, remedy = f"{message}.", "Move it to the end of the SELECT."
     elif message.startswith("The number of provided arguments"):
@@ -61,4 +76,6 @@ def syntax_error(error: ParseError, source: ScriptSource) -> Exception:
         remedy = "Check the words before it; statements are separated by ';'."
         if text.upper() == "OPTIONS":
             remedy = "OPTIONS is of SUBSCRIBE; beside a query's text write options={…} in Python."
+        elif text == ":":
+            remedy = "Write a source in quotes: 'csv:/data/trades'."
     return source.error("SQL-001", fact, remedy, at=facts["start"])

@@ -21,6 +21,7 @@ from penstock.algebra.catalog import Relation
 from penstock.registry.folds import folded, folded_draft, is_long, left_groups
 from penstock.registry.placement import PlacedBlocks
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
+from penstock.registry.refusals import closed, only_read
 from penstock.registry.versions import (
     RegistryReader,
     directory_name,
@@ -54,7 +55,7 @@ class Registry:
     ) -> None:
         self._root = root
         self._keep_history = keep_history
-        self._read_only = read_only
+        self._refusal = only_read if read_only else None
         self._upto = upto
         self._looked_at = (0, 0)
         self._lock = threading.RLock()
@@ -166,20 +167,19 @@ class Registry:
         """
         self._all_announcements = True
 
+    def close(self) -> None:
+        """Let nothing be changed any more."""
+        self._refusal = self._refusal or closed
+
     def reserve(self) -> threading.RLock:
         """Hold this lock from reading `next_query` until `publish`."""
-        if self._read_only:
-            raise PenstockError(
-                "REG-024",
-                "This home is open only to be read, and nothing can be registered, changed or "
-                "dropped here.",
-                "Do it in the process whose engine runs, or open the home without `read_only`.",
-            )
+        if self._refusal is not None:
+            raise self._refusal()
         return self._lock
 
     def refresh(self) -> None:
         """Take what another process has published since, if this registry is only read."""
-        if self._read_only:
+        if self._refusal is only_read:
             with self._lock:
                 following = self._root / "versions" / directory_name(self.version + 1)
                 bases = numbered(self._root / "bases")

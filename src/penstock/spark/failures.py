@@ -85,7 +85,16 @@ RULES: tuple[FailureRule, ...] = (
         r"CSV header does not conform to the schema\.\s*"
         r"Header: (?P<what>[^\n]*)\s*Schema: (?P<want>[^\n]*)",
         "A CSV file begins with the columns {what}, but {want} were declared.",
-        "Declare the columns in the order of the file.",
+        "Declare the columns as the file names them, in its order; blanks around names go with "
+        "ignoreLeadingWhiteSpace = true.",
+    ),
+    FailureRule(
+        "SRC-009",
+        r"Number of column in CSV header is not equal to number of fields in the schema:\s*"
+        r"Header length: (?P<what>\d+), schema size: (?P<want>\d+)\s*CSV file: (?P<file>[^\n]*)",
+        "{file} begins with a line of {what} names, but {want} columns were declared.",
+        "Declare the columns that the file has; if there is one name, say what separates them: "
+        "sep = ';'.",
     ),
     FailureRule(
         "CAT-013",
@@ -113,8 +122,16 @@ RULES: tuple[FailureRule, ...] = (
         "Write its rows to a directory of Parquet files and open that.",
     ),
     FailureRule(
+        "SRC-008",
+        r"STREAMING_OUTPUT_MODE\S*\] (?P<what>[^\n]*)",
+        "Spark cannot bring a DataFrame row by row, since it aggregates: {what}",
+        "Give it a watermark (withWatermark), or bring its rows and aggregate them in a view: "
+        "CREATE VIEW … REFRESH WITHIN ….",
+    ),
+    FailureRule(
         "SRC-012",
-        r"(?P<what>(?:Invalid value '[^']*' for option|Option '[^']*' must)[^\n]*?)\s*\n",
+        r"(?P<what>(?:Invalid value '[^']*' for option|Option '[^']*' must"
+        r"|The value of parameter\(s\) `\w+` in `\w+` is invalid|\w+ flag can be)[^\n]*?)\s*\n",
         "Spark refuses an option: {what}.",
         "Correct the option.",
     ),

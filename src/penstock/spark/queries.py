@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.spark.java_process import JavaProcess
@@ -53,7 +53,10 @@ class RunningQuery:
         self._java = JavaProcess()
         self._death: PenstockError | None = None
         self._given_up: StreamingQueryException | PenstockError | None = None
-        self._query = writer.start()
+        try:
+            self._query = writer.start()
+        except PySparkException as error:
+            raise explain_failure(error) from error
         self._stopping = threading.Event()
         threading.Thread(target=self._attend, name="penstock-query", daemon=True).start()
 

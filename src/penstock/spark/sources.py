@@ -5,6 +5,9 @@
 are directories into which files are moved when complete; every other name is a Spark format
 (`rate`, `kafka`, `delta`, …), told what to do by its options.
 
+**Quotes.** A quote inside quotes is doubled in CSV files, as in those of parameters. Spark's own
+rule, a backslash before it, is the option `escape`.
+
 **Rows that do not parse.** A line of CSV or JSON that does not fit the declared columns is not
 lost and does not stop the stream: it becomes a row with NULL in all columns, and the whole line in
 the extra column `_corrupt`, which is NULL for every good row. The engine counts such rows and keeps
@@ -87,6 +90,12 @@ def open_source(
     It raises SRC-001 to SRC-010, SRC-014, SRC-015: what is wrong with the source, and what to do.
     """
     name, _, path = resolved_text(source.strip(), f"The source {source!r}").partition(":")
+    if name[:1] in {"/", ".", "~"} or (path.startswith("//") and name.lower() not in FILES):
+        raise PenstockError(
+            "SRC-001",
+            f"{source.strip()!r} does not say what its files are.",
+            "Write it before the path: 'csv:/data/trades', 'parquet:s3://bucket/trades'.",
+        )
     name = name.strip().lower()
     given = {
         key: resolved_text(_text(value), f"The option {key} of the source {source!r}")
@@ -232,6 +241,9 @@ def _open_lines(
     asked = {key.lower(): value for key, value in options.items()}
     if name == "csv":
         refuse_nested(columns)
+        if "escape" not in asked:
+            # A quote inside quotes is doubled, as others write it; Spark expects a backslash.
+            options = {"escape": '"', **options}
         if asked.get("header", "false").lower() == "true":
             # Spark would otherwise take columns by position and read a header in another order
             # wrong.

@@ -48,19 +48,19 @@ SELECT * FROM trades, trades u
 -->                         ^
 
 SELECT symbol FROM trades GROUP BY symbol
---> [SQL-011] GROUP BY is not supported in a standing query. Ask for the rows, and aggregate what is delivered.
+--> [SQL-011] GROUP BY is not supported in a standing query. Keep the answer in a view, CREATE VIEW name REFRESH WITHIN 1 SECOND AS SELECT …, and ask for its rows; or aggregate what is delivered.
 -->   at line 1, column 36
 -->   SELECT symbol FROM trades GROUP BY symbol
 -->                                      ^
 
 SELECT DISTINCT symbol FROM trades
---> [SQL-011] DISTINCT is not supported in a standing query. Ask for the rows, and aggregate what is delivered.
+--> [SQL-011] DISTINCT is not supported in a standing query. Keep the answer in a view, CREATE VIEW name REFRESH WITHIN 1 SECOND AS SELECT …, and ask for its rows; or aggregate what is delivered.
 -->   at line 1, column 1
 -->   SELECT DISTINCT symbol FROM trades
 -->   ^
 
 SELECT max(price) FROM trades
---> [SQL-011] max() is an aggregate. Ask for the rows, and aggregate what is delivered.
+--> [SQL-011] max() is an aggregate. Keep the answer in a view, CREATE VIEW name REFRESH WITHIN 1 SECOND AS SELECT …, and ask for its rows; or aggregate what is delivered.
 -->   at line 1, column 8
 -->   SELECT max(price) FROM trades
 -->          ^

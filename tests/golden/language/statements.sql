@@ -74,7 +74,7 @@ SELECT * FROM a within JOIN b options ON within.x = options.x
 --> nothing
 
 INSERT INTO trades VALUES (1)
---> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, CREATE VIEW, SUBSCRIBE, DROP STREAM, DROP TABLE, DROP VIEW, DROP SUBSCRIPTION, DROP SINK, RESUME, EXPLAIN, KEEP, SELECT.
+--> [SQL-002] No statement begins with INSERT. Rows come and go by the sources of streams and tables.
 -->   at line 1, column 1
 -->   INSERT INTO trades VALUES (1)
 -->   ^
@@ -98,7 +98,7 @@ WITH a AS (SELECT 1) SELECT * FROM a
 -->   ^
 
 ALTER SUBSCRIPTION a SET ID 'b' TO (x = 1)
---> [SQL-002] No statement begins with ALTER SUBSCRIPTION. Did you mean 'DROP SUBSCRIPTION'?
+--> [SQL-002] No statement begins with ALTER SUBSCRIPTION. Say DROP SUBSCRIPTION, and SUBSCRIBE anew; in Python, `subscription.alter(…)`.
 -->   at line 1, column 1
 -->   ALTER SUBSCRIPTION a SET ID 'b' TO (x = 1)
 -->   ^

@@ -16,8 +16,8 @@ from penstock.kernels.polynomials import polynomial_evaluate, polynomial_slope
 
 CELLS = 64
 GRID = np.arange(CELLS + 1) / CELLS
-LANES = 8
-"""How many roots take a step together."""
+LANES = 4
+"""How many roots take a step together: so many keep their numbers in registers."""
 STEPS_MAX = 200
 """How many steps a bracketed root may take; Newton's take about five."""
 STEPS_TOGETHER = 10
@@ -28,10 +28,8 @@ HIDDEN_MAX = 4
 CLOSE = 2.0**-52
 COLUMNS = CELLS + LANES + 1
 """How long the rows of room are; there are ROWS of them, at least."""
-ROWS = 10
-BERNSTEIN, TERMS, VALUES, SLOPES, BEGINS, ENDS, INSTANTS, LANE_VALUES, LANE_SLOPES, LANE_SIZES = (
-    range(ROWS)
-)
+ROWS = 8
+BERNSTEIN, TERMS, VALUES, SLOPES, DERIVED, BEGINS, ENDS, INSTANTS = range(ROWS)
 """What the rows of room are for."""
 
 
@@ -117,8 +115,8 @@ def pairs_search(desk: Floats, degree: int, noise: float, most: int) -> int:
     """Write the shares of the range where signs change, with those of pairs in one cell."""
     terms, values, slopes = desk[TERMS], desk[VALUES], desk[SLOPES]
     for k in range(degree):
-        desk[LANE_SLOPES, k] = (k + 1) * terms[k + 1]
-    grid_evaluate(desk[LANE_SLOPES], degree - 1, slopes)
+        desk[DERIVED, k] = (k + 1) * terms[k + 1]
+    grid_evaluate(desk[DERIVED], degree - 1, slopes)
     count = 0
     for j in range(CELLS):
         if count + 1 > most:
@@ -170,35 +168,51 @@ def grid_search(desk: Floats, degree: int, noise: float, most: int) -> int:
 
 
 @inlined
+def lane_move(
+    at: float, value: float, slope: float, size: float, begin: float, end: float, rising: bool
+) -> tuple[float, float, float, bool]:
+    """Give where Newton's step leads, the bracket that is left, and whether it moved.
+
+    Both sides of every choice are reckoned: nobody could foretell which it will be.
+    """
+    is_before = (value > 0.0) != rising
+    begin, end = (at if is_before else begin), (end if is_before else at)
+    new = at - value / slope
+    new = new if (begin < new) & (new < end) else 0.5 * (begin + end)
+    # What is left is less than rounding: further steps would go back and forth.
+    new = new if abs(value) > 0.5 * CLOSE * size else at
+    return new, begin, end, abs(new - at) > CLOSE * abs(new)
+
+
+@inlined
 def lanes_step(model: Floats, degree: int, desk: Floats, first: int, rising: bool) -> int:
-    """Take one step of Newton with all lanes from the first on; count those that still move."""
-    values, slopes, sizes = desk[LANE_VALUES], desk[LANE_SLOPES], desk[LANE_SIZES]
+    """Take one step with all lanes from the first root on; count those that still move."""
     begins, ends, instants = desk[BEGINS], desk[ENDS], desk[INSTANTS]
-    top = model[degree]
-    for j in range(LANES):
-        values[j], slopes[j], sizes[j] = top, 0.0, abs(top)
+    a, b, c, d = instants[first], instants[first + 1], instants[first + 2], instants[first + 3]
+    value_a = value_b = value_c = value_d = model[degree]
+    slope_a = slope_b = slope_c = slope_d = 0.0
+    size_a = size_b = size_c = size_d = abs(model[degree])
+    far_a, far_b, far_c, far_d = abs(a), abs(b), abs(c), abs(d)
     for k in range(degree - 1, -1, -1):
         term = model[k]
         size = abs(term)
-        for j in range(LANES):
-            at = instants[first + j]
-            slopes[j] = slopes[j] * at + values[j]
-            values[j] = values[j] * at + term
-            sizes[j] = sizes[j] * abs(at) + size
+        slope_a, slope_b = slope_a * a + value_a, slope_b * b + value_b
+        slope_c, slope_d = slope_c * c + value_c, slope_d * d + value_d
+        value_a, value_b = value_a * a + term, value_b * b + term
+        value_c, value_d = value_c * c + term, value_d * d + term
+        size_a, size_b = size_a * far_a + size, size_b * far_b + size
+        size_c, size_d = size_c * far_c + size, size_d * far_d + size
     moving = 0
-    for j in range(LANES):
-        at, value = instants[first + j], values[j]
-        falls = (j & 1) == 1
-        if (value > 0.0) == (rising != falls):
-            ends[first + j] = at
-        else:
-            begins[first + j] = at
-        new = at - value / slopes[j]
-        if not (begins[first + j] < new < ends[first + j]):
-            new = 0.5 * (begins[first + j] + ends[first + j])
-        if abs(value) > 0.5 * CLOSE * sizes[j]:
-            instants[first + j] = new
-            moving += int(abs(new - at) > CLOSE * abs(new))
+    for place, at, value, slope, size, rises in (
+        (first, a, value_a, slope_a, size_a, rising),
+        (first + 1, b, value_b, slope_b, size_b, not rising),
+        (first + 2, c, value_c, slope_c, size_c, rising),
+        (first + 3, d, value_d, slope_d, size_d, not rising),
+    ):
+        instants[place], begins[place], ends[place], moved = lane_move(
+            at, value, slope, size, begins[place], ends[place], rises
+        )
+        moving += int(moved)
     return moving
 
 

@@ -262,6 +262,18 @@ def test_a_model_of_all_rows_is_remarked(
             assert said is None or said in notes[0]
 
 
+def test_small_columns_and_large_bounds_are_verified(tmp_path: Path) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("n", pa.int16())])
+    counts = Relation(name="counts", kind="stream", schema=schema, event_time="ts", lateness_us=0)
+    text = "SELECT starts, ends, n FROM counts MODEL n = n WHERE n > 3 ERROR WITHIN"
+    with DeskRun(tmp_path / "home", counts) as run:
+        for name, bound in (("wide", "10000000000000.0"), ("share", "1 %")):
+            run.desk.subscribe(f"{text} {bound}", name)
+        for second, n in enumerate((32767, 5, -32768, 32767)):
+            run.batch(counts=[{"ts": second * SECOND, "n": n}])
+        assert len(verified(run)) == 2
+
+
 def test_what_cannot_be_carried_is_refused(run: DeskRun) -> None:
     for text in (
         f"SELECT symbol, price * slope AS y FROM ticks {MODEL} ERROR WITHIN 1",

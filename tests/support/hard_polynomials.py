@@ -19,7 +19,10 @@ from penstock.kernels.polynomial_roots import roots_list
 Floats = npt.NDArray[np.float64]
 
 DEGREE_MAX = 8
-KINDS = ("dense", "double", "cluster", "ends", "wide", "whole", "offset", "tiny", "chebyshev")
+KINDS = (
+    "dense", "double", "cluster", "ends", "wide", "whole", "offset", "tiny", "chebyshev", "inside",
+    "pairs",
+)  # fmt: skip
 ZONE = 4.0
 """How many times the rounding of a value the value at a root may be."""
 NEAR = 1e-12
@@ -59,6 +62,11 @@ def hard_polynomial(rng: np.random.Generator) -> tuple[str, Floats, float, float
         factor = float(rng.choice([1.0, -2.0, 3.0]))
     elif kind == "offset":
         low, high, roots = low + 1000.0, high + 1000.0, roots + 1000.0
+    elif kind in {"inside", "pairs"}:
+        roots = rng.uniform(low, high, degree)
+        if kind == "pairs":
+            near = (high - low) * 10.0 ** rng.uniform(-6, -1, degree // 2)
+            roots[1::2] = roots[: degree // 2 * 2 : 2] + near
     elif kind == "tiny":
         roots *= 10.0 ** rng.uniform(-12, 0, degree)
     else:

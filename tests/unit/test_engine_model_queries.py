@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,45 @@ def test_columns_that_no_bound_names_share_one_or_are_named_with_a_remedy(run: D
     for _ in range(2):
         run.batch(ticks=market.batch())
     assert verified(run)["shared"].expected > 5
+
+
+@pytest.mark.parametrize(
+    ("where", "distinct", "said"),
+    [
+        ("", {}, "one model is of all its rows, whatever their 'symbol'. If they tell of several"),
+        ("WHERE venue <> 'dark'", {}, "KEY symbol"),
+        ("WHERE slope = 0", {}, "KEY symbol"),
+        ("", {"venue": 3}, "the 3 values of 'venue' share one model. Write KEY venue, or choose"),
+        ("WHERE symbol = 'a' AND slope < 5", {}, None),
+        ("WHERE 'a' = symbol", {}, None),
+        ("", {"symbol": 1}, None),
+        ("KEY symbol", {}, None),
+    ],
+)
+def test_a_model_of_all_rows_is_remarked(
+    where: str, distinct: dict[str, int], said: str | None, tmp_path: Path
+) -> None:
+    """At registration and in EXPLAIN, of texts that stand and of others."""
+    text = f"SELECT starts, ends, price FROM ticks MODEL price {where} ERROR WITHIN 1"
+    with DeskRun(tmp_path / "home", replace(TICKS, distinct=distinct)) as run:
+        asked = run.desk.explain(text).notes
+        stands = run.desk.subscribe(text, "stands")
+        assert stands.receipt is not None
+        for notes in (asked, stands.receipt.notes, run.desk.explain("stands").notes):
+            assert len(notes) == int(said is not None)
+            assert said is None or said in notes[0]
+
+
+def test_small_columns_and_large_bounds_are_verified(tmp_path: Path) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("n", pa.int16())])
+    counts = Relation(name="counts", kind="stream", schema=schema, event_time="ts", lateness_us=0)
+    text = "SELECT starts, ends, n FROM counts MODEL n = n WHERE n > 3 ERROR WITHIN"
+    with DeskRun(tmp_path / "home", counts) as run:
+        for name, bound in (("wide", "10000000000000.0"), ("share", "1 %")):
+            run.desk.subscribe(f"{text} {bound}", name)
+        for second, n in enumerate((32767, 5, -32768, 32767)):
+            run.batch(counts=[{"ts": second * SECOND, "n": n}])
+        assert len(verified(run)) == 2
 
 
 def test_what_cannot_be_carried_is_refused(run: DeskRun) -> None:

@@ -76,6 +76,12 @@ def share(amount: float, attribute: str | None = None) -> ErrorBound:
     return ErrorBound(amount=amount, form="relative", attribute=attribute)
 
 
+POSITIVE = ModelConjunction(
+    terms=tuple(
+        ModelComparison(polynomial=polynomial((-1.0, (0, 0)), (1.0, own)), comparator=">=")
+        for own in ((1, 0), (0, 1))
+    )
+)
 BELOW_5 = ModelComparison(polynomial=polynomial((-5.0, (0, 0)), (1.0, (0, 1))), comparator="<")
 
 
@@ -273,6 +279,40 @@ def test_shares_divide_bounds_by_the_text() -> None:
     assert (2 * x, y, z) == pytest.approx((6.0, 0.25, 1.0))
     said = explain(step(bound(9.0)), {})["split"]
     assert said == "x 3, z 0.5; 1 for what has no share"
+
+
+def test_shares_divide_what_factors_have_together_of_a_relative_bound() -> None:
+    """Of a sum each may have all of it: parts that are off by 10 % have a sum that is, too."""
+
+    def allowed(
+        inner: Polynomial, shares: list[float], divisor: Polynomial | None = None
+    ) -> list[float]:
+        function = None if divisor is None else "ratio"
+        made = MappedAttribute(name="d", polynomial=inner, divisor=divisor, function=function)  # type: ignore[arg-type]
+        plan = mapped(ModelFilter(input=source("x", "y"), condition=POSITIVE), made)
+        found = inversion(plan, ("d",), [share(0.1)], own_split=lambda leaves: shares)
+        return list(found.sources[0].pools[0].amounts)
+
+    x, y = (1.0, (1, 0)), (1.0, (0, 1))
+    assert allowed(polynomial(x, y), [0.75, 0.25]) == pytest.approx([0.1, 0.1])
+    a, b = allowed(polynomial((2.0, (1, 1))), [0.75, 0.25])
+    assert (1 + a) * (1 + b) == pytest.approx(1.1)
+    assert math.log1p(a) == pytest.approx(3 * math.log1p(b))
+    a, b = allowed(polynomial((1.0, (2, 1))), [0.75, 0.25])
+    assert (1 + a) ** 2 * (1 + b) == pytest.approx(1.1)
+    a, b = allowed(polynomial(x), [0.75, 0.25], polynomial(y))
+    assert (1 + a) / (1 - b) == pytest.approx(1.1)
+    assert (1 - a) / (1 + b) >= 0.9
+    assert a > 2.5 * b
+    assert allowed(polynomial((1.0, (1, 1))), [1.0, 0.0]) == pytest.approx([0.1, 0.0])
+    assert allowed(polynomial((1.0, (1, 1))), [0.5, 0.0]) == pytest.approx([0.05, 0.0])
+    # What only a condition speaks of takes its part of all.
+    keeps_x = mapped(
+        ModelFilter(input=source("x", "y"), condition=POSITIVE),
+        MappedAttribute(name="x", polynomial=polynomial(x)),
+    )
+    found = inversion(keeps_x, ("x",), [share(0.1)], own_split=lambda leaves: [0.75, 0.25])
+    assert found.sources[0].pools[0].amounts == pytest.approx((0.075, 0.025))
 
 
 def test_conditions_of_one_source_alone_are_its_own() -> None:

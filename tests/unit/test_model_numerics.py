@@ -15,16 +15,21 @@ from penstock.algebra.models import ModelConjunction, ModelNegation, Polynomial
 from penstock.kernels.comparisons import LEFT_OUT
 from penstock.kernels.polynomial_roots import polynomials_bound
 from penstock.kernels.polynomials import (
+    ROUNDING,
     polynomial_derive,
     polynomial_evaluate,
     polynomial_integrate,
+    polynomial_size,
     polynomial_slope,
     polynomials_evaluate,
     polynomials_shift,
 )
+from penstock.kernels.root_grids import BERNSTEIN, CELLS, TERMS, grid_roots, root_room
+from penstock.kernels.root_isolation import bernstein_most, bernstein_write
 from penstock.models.conditions import ConditionSolver, PolynomialMap
 from penstock.models.equalities import equal_instants
 from penstock.models.model_types import Model, PolynomialModel, TimePart, solve_one, solve_two
+from tests.support.hard_polynomials import expanded, found_roots
 from tests.support.model_conditions import attribute, compared, models, polynomial
 
 
@@ -158,6 +163,41 @@ def test_leading_terms_that_are_noise_are_not_looked_at() -> None:
     assert solved(equal, [[1, 1e-13]], 0, 1) == []
     ((low, _),) = solved(compared(attribute(0, 1), ">"), [[-1, 0, 1e-12]], 0, 2e6)
     assert low == pytest.approx(1e6)
+
+
+def isolated(roots: Any, low: float, high: float) -> list[float] | None:
+    """Give the roots that a grid isolates of a product of (t - root); None where it is not sure."""
+    degree = len(roots)
+    model = expanded(np.asarray(roots, np.float64), 1.0)
+    desk, room = root_room(degree + 1), np.empty((2, degree + 2))
+    bernstein_write(model, degree, low, high - low, desk[TERMS], desk[BERNSTEIN])
+    noise = 4.0 * ROUNDING * degree * polynomial_size(model, degree, max(abs(low), abs(high)))
+    signs = np.empty(degree + 2, np.int8)
+    signs[0] = 1 if desk[BERNSTEIN, 0] > 0 else -1
+    most = bernstein_most(desk[BERNSTEIN], degree, noise)
+    count = grid_roots(model, degree, low, high - low, noise, most, room[0], signs, desk)
+    if count < 0:
+        return None
+    assert all(one == -other for one, other in pairwise(signs[: count + 1].tolist()))
+    return room[0, :count].tolist()
+
+
+def test_a_grid_isolates_roots_that_are_all_there_are(seed: int) -> None:
+    """Pairs in one cell, too; what else hides in a cell, or is no root at all, is left open."""
+    rng = np.random.default_rng(seed)
+    cell = 10 / CELLS
+    for degree in (3, 5, 8):
+        places = np.sort(rng.choice(CELLS - 2, degree, replace=False)) + 1
+        meant = (places + rng.uniform(0.2, 0.8, degree)) * cell - 3.0
+        found = isolated(meant, -3.0, 7.0)
+        assert found == pytest.approx(meant.tolist(), rel=1e-6, abs=1e-6)
+        assert found == found_roots(expanded(meant, 1.0), -3.0, 7.0)[0].tolist()
+    near = [1.0, 4.02, 4.05, 8.0]
+    assert isolated(near, 0.0, 10.0) == pytest.approx(near)
+    assert isolated([1.0, 4.0, 4.02, 4.05], 0.0, 10.0) is None
+    assert isolated([1.0, 4.0, 4.0, 8.0], 0.0, 10.0) is None
+    # An instant of the grid is a root.
+    assert isolated([1.0, 5.0, 6.0], 0.0, 10.0) is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,20 @@ def test_the_end_alone_may_be_shown(run: DeskRun) -> None:
     assert len(picture.panels[0].strands[0].segments) == 1
 
 
+def test_rows_before_1970_are_drawn(tmp_path: Path) -> None:
+    with DeskRun(tmp_path / "home", TICKS) as run:
+        run.desk.subscribe(TEXTS["above"], "above", EACH)
+        for second in range(9):
+            run.batch(
+                ticks=[{"ts": (second - 100) * SECOND, "k": "x", "x": 9.0 + second, "v": 1.0}]
+            )
+        (panel,) = shown(run, "above", "x", id_="ten").panels
+        assert len(panel.strands[0].at) == 9
+        assert [seconds(own.at) for own in panel.strands[0].segments] == [[-100, -92]]
+        assert [(seconds([own.at]), own.state) for own in panel.crossings] == [([-99], "confirmed")]
+        assert [seconds(own) for own in shown(run, "above", "x", id_="ten").held] == [[-99, -92]]
+
+
 def test_what_a_query_puts_together_is_shown_together(run: DeskRun) -> None:
     apart = shown(run, "apart", "x", "y")
     assert [own.name for own in apart.panels[0].strands] == ["k x", "k y"]

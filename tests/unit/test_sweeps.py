@@ -334,6 +334,13 @@ def test_points_and_ranges_are_added_up() -> None:
     assert list(zip(*(own.tolist() for own in found), strict=True)) == [
         (0, 10, 30), (0, 40, 40), (0, 12, 30),
     ]  # fmt: skip
+    # However far they are apart, and however many.
+    far = [(slot, 0, at, at + 5, 1) for slot in range(4) for at in (-(1 << 61), 1 << 61)]
+    slot, key, starts, ends, sign = (np.array(own) for own in zip(*far, strict=True))
+    found = held_ranges(slot, key, starts, ends, sign, 1 << 62)
+    assert list(zip(*(own.tolist() for own in found), strict=True)) == [
+        (slot, at, at + 5) for slot, _, at, _, _ in far
+    ]
 
 
 def test_a_plan_that_says_too_much_is_given_up(

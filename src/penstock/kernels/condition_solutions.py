@@ -21,6 +21,7 @@ from penstock.kernels.comparisons import (
     LEFT_OUT,
     UNEQUAL,
     comparison_prepare,
+    comparison_solve,
     sign_allowed,
     signs_find,
 )
@@ -216,6 +217,33 @@ def cuts_pass(room: Room, tests: int, cut: float) -> None:
             room.passed[test] += 1
 
 
+@inlined
+def comparisons_solve(
+    program: Program, room: Room, models: Floats, numbers: Floats, lows: Floats, highs: Floats,
+    first: int, out_index: Ints, out_low: Floats, out_high: Floats, state: Ints,
+) -> int:  # fmt: skip
+    """Do what `conditions_solve` does where there is one comparison: no sets are to be combined."""
+    row, roots, signs = room.rows[0], room.roots[0], room.signs[0]
+    column, allows = program.test_numbers[0], program.test_allows[0]
+    count = 0
+    for i in range(first, len(lows)):
+        top = row_build(program, program.test_rows[0], models[i], row, room.product)
+        number = numbers[i, column] if column >= 0 else 0.0
+        degree = comparison_prepare(row, top, number, lows[i], highs[i])
+        if count + degree + 2 > len(out_index):
+            state[0] = i
+            return count
+        begin = count
+        count = comparison_solve(
+            row, degree, allows, lows[i], highs[i], roots, signs, room.chain, room.turns,
+            out_low, out_high, count,
+        )  # fmt: skip
+        for k in range(begin, count):
+            out_index[k] = i
+    state[0] = len(lows)
+    return count
+
+
 @tight
 def conditions_solve(
     program: Program, room: Room, models: Floats, numbers: Floats, lows: Floats, highs: Floats,
@@ -233,6 +261,10 @@ def conditions_solve(
         How many intervals and instants were written.
     """
     tests = len(program.test_rows)
+    if tests == 1 and len(program.words) == 1:
+        return comparisons_solve(
+            program, room, models, numbers, lows, highs, first, out_index, out_low, out_high, state
+        )
     divisible = False
     for test in range(tests):
         divisible = divisible or program.test_allows[test] == UNEQUAL

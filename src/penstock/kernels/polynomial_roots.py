@@ -20,7 +20,8 @@ from penstock.kernels.polynomials import (
     polynomial_evaluate,
     polynomial_noise,
 )
-from penstock.kernels.root_isolation import root_polish, roots_isolate
+from penstock.kernels.root_grids import COLUMNS, ROWS, root_polish
+from penstock.kernels.root_isolation import roots_isolate
 
 
 @inlined
@@ -105,8 +106,8 @@ def roots_find(
     `signs[k]` is the sign between the roots k - 1 and k: one more than there are roots. If the
     first root is `low`, `signs[0]` says nothing. A root whose signs are equal is touched.
 
-    Needs room: `roots` and `signs` (degree + 2), `chain` (degree, degree + 2) for derivatives,
-    `turns` (degree + 2).
+    Needs room: `roots` and `signs` (degree + 2), `chain` for derivatives, see `root_room`, `turns`
+    (degree + 2).
     """
     if degree == 1:
         return level_solve(model, 1, low, high, turns, 0, roots, signs)
@@ -142,7 +143,7 @@ def roots_list(model: Floats, degree: int, low: float, high: float) -> tuple[Flo
     """
     roots, turns = np.empty(degree + 2), np.empty(degree + 2)
     signs = np.empty(degree + 2, np.int8)
-    chain = np.empty((degree + 2, degree + 2))
+    chain = np.empty((max(degree + 2, ROWS), max(degree + 2, COLUMNS)))
     count = roots_find(model, degree, low, high, roots, signs, chain, turns)
     return roots[:count], signs[: count + 1]
 
@@ -179,7 +180,7 @@ def polynomials_bound(
     width = models.shape[1]
     slope, roots, turns = np.empty(width + 3), np.empty(width + 3), np.empty(width + 3)
     signs = np.empty(width + 3, np.int8)
-    chain = np.empty((width + 3, width + 3))
+    chain = np.empty((max(width, ROWS), max(width, COLUMNS)))
     for i in range(len(lows)):
         degree = polynomial_degree(models[i], width - 1)
         least[i], most[i] = polynomial_bound(

@@ -8,69 +8,54 @@ and roots at the ends.
 
 from __future__ import annotations
 
-import numpy as np
-
 from penstock.kernels.arrays import Floats, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomials import ROUNDING, polynomial_shift, polynomial_size
+from penstock.kernels.root_grids import BERNSTEIN, TERMS, grid_roots, root_polish
 
-STEPS_MAX = 200
-"""How many steps a bracketed root may take; Newton's take about five."""
-CLOSE = 2.0**-52
+GRID_MIN = 3
+"""From how many roots on a grid is tried."""
 HALVINGS_MAX = 8
 """How often a range is halved: rounding adds up."""
 OPEN = -1
 """What is said where rounding leaves open how often signs change."""
 
 
-@tight
-def root_polish(
-    model: Floats, degree: int, low: float, high: float, rising: bool, at: float
-) -> float:
-    """Find the root between two instants of different signs, by Newton's steps and halving."""
-    last = high - low
-    for _ in range(STEPS_MAX):
-        value = model[degree]
-        slope, size, far = 0.0, abs(value), abs(at)
-        for k in range(degree - 1, -1, -1):
-            slope = slope * at + value
-            value = value * at + model[k]
-            size = size * far + abs(model[k])
-        # What is left is less than rounding: further steps would go back and forth.
-        if abs(value) <= 0.5 * CLOSE * size:
-            break
-        if (value > 0.0) == rising:
-            high = at
-        else:
-            low = at
-        step = value / slope if slope != 0.0 else np.inf
-        new = at - step
-        # Halve where Newton leaves the bracket or hardly moves on.
-        if not (low < new < high) or abs(step) > 0.5 * last:
-            new = 0.5 * (low + high)
-            last = high - low
-            if not (low < new < high):
-                break
-        else:
-            last = abs(step)
-        done = abs(new - at) <= CLOSE * abs(new)
-        at = new
-        if done:
-            break
-    return float(at)
-
-
 @inlined
-def bernstein_write(model: Floats, degree: int, low: float, span: float, out: Floats) -> None:
-    """Write the coefficients of a polynomial in the Bernstein basis of [low, low + span]."""
-    polynomial_shift(model, degree, low, out)
-    factor = 1.0
+def bernstein_write(
+    model: Floats, degree: int, low: float, span: float, terms: Floats, out: Floats
+) -> None:
+    """Write a polynomial of the share of [low, low + span]: by its powers, and by Bernstein's."""
+    polynomial_shift(model, degree, low, terms)
+    power, share = 1.0, 1.0
+    out[0] = terms[0]
     for k in range(1, degree + 1):
-        factor *= span * k / (degree - k + 1)
-        out[k] *= factor
+        power *= span
+        share *= k / (degree - k + 1)
+        terms[k] *= power
+        out[k] = terms[k] * share
     for i in range(1, degree + 1):
         for k in range(degree, i - 1, -1):
             out[k] += out[k - 1]
+
+
+@inlined
+def bernstein_most(row: Floats, degree: int, noise: float) -> int:
+    """Give how often the sign changes at most, whatever signs are within the noise.
+
+    The ends are not within it. There are no more roots in the range.
+    """
+    changes, hidden = 0, 0
+    before = row[0] > 0.0
+    for k in range(1, degree + 1):
+        if abs(row[k]) <= noise:
+            hidden += 1
+            continue
+        sign = row[k] > 0.0
+        changes += hidden + ((hidden + int(sign != before)) & 1)
+        before = sign
+        hidden = 0
+    return changes
 
 
 @inlined
@@ -124,15 +109,30 @@ def roots_isolate(
 ) -> int:  # fmt: skip
     """Write the roots in (low, high) and the signs around them; -1 where that is not sure.
 
-    `rows` (degree, degree + 2) and `starts` (degree + 2) are room: what is left to look at.
+    `rows`, see `root_room`, and `starts` (degree + 2) are room: what is left to look at.
     """
     span = high - low
     noise = 4.0 * ROUNDING * degree * polynomial_size(model, degree, abs(low) + span)
-    row = rows[0]
-    bernstein_write(model, degree, low, span, row)
+    row = rows[BERNSTEIN]
+    bernstein_write(model, degree, low, span, rows[TERMS], row)
     if not (abs(row[0]) > noise and abs(row[degree]) > noise):
         return -1
     signs[0] = 1 if row[0] > 0.0 else -1
+    most = bernstein_most(row, degree, noise)
+    if most >= GRID_MIN:
+        count = grid_roots(model, degree, low, span, noise, most, roots, signs, rows)
+        if count >= 0:
+            return count
+    return halves_search(model, degree, low, span, noise, roots, signs, rows, starts)
+
+
+@inlined
+def halves_search(
+    model: Floats, degree: int, low: float, span: float, noise: float, roots: Floats, signs: Signs,
+    rows: Floats, starts: Floats,
+) -> int:  # fmt: skip
+    """Write the roots as `roots_isolate` does, by halving the range of the Bernstein row."""
+    row = rows[BERNSTEIN]
     count, waiting = 0, 0
     begin, end = 0.0, 1.0
     while True:

@@ -27,6 +27,7 @@ from penstock.kernels.condition_solutions import (
     conditions_solve,
     rows_build,
 )
+from penstock.kernels.root_grids import root_room
 from penstock.models.segments import WIDTH, Segments
 from penstock.vocabulary.batches import Floats, Ints
 
@@ -267,7 +268,7 @@ class _Writer:
             np.empty((tests, wide)), np.empty(tests, np.int64),
             np.empty((tests + 1, wide)), np.empty((tests + 1, wide), np.int8),
             np.empty(tests, np.int64), np.empty(tests, np.int64),
-            np.empty((wide, wide)), np.empty(wide), np.empty((2, wide)),
+            root_room(wide), np.empty(wide), np.empty((2, wide)),
             np.empty(tests * wide + 2), np.empty(len(self._words) + 1, np.bool_),
             np.empty(len(self._words) + 1),
         )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.algebra.models import Comparator
+from penstock.kernels.root_grids import root_room
 from penstock.kernels.threshold_crossings import thresholds_cross
 from penstock.models.conditions import ALLOWS, floats
 from penstock.vocabulary.batches import Flags, Floats, Ints
@@ -95,7 +96,7 @@ class Crossings:
         coefficients, low, high = floats(coefficients), floats(low), floats(high)
         wide = width + 3
         room = (
-            np.empty(wide), np.empty(wide), np.empty(wide, np.int8), np.empty((wide, wide)),
+            np.empty(wide), np.empty(wide), np.empty(wide, np.int8), root_room(wide),
             np.empty(wide),
         )  # fmt: skip
         state = np.array([0, -1])

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.root_grids import root_room
 from penstock.kernels.segment_instants import Layers, Solving
 from penstock.kernels.segment_pieces import Parts, Zones, pieces_compare
 from penstock.kernels.segment_stores import USED
@@ -149,7 +150,7 @@ def solving() -> Solving:
     wide = WIDTH + 3
     return Solving(
         np.empty(wide), np.empty(wide), np.empty(wide), np.empty(wide, np.int8),
-        np.empty((wide, wide)), np.empty(wide),
+        root_room(wide), np.empty(wide),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ leaves that it depends on: those that its value is made of, and those that only 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -245,16 +245,7 @@ class _Inverter:
         members = sorted(self._still.attributes[place].leaves | inferred)
         shares = self._shares(members)
         if bound.form == "relative":
-            found = relative_shares(self._plan, place, output, bound.amount)
-            self._assumptions += [each for each in found.assumptions if each]
-            spread = len(members) / max(len(members) - len(inferred), 1)
-            amounts = {
-                number: found.shares.get(number, bound.amount) / spread
-                if self._own_split is None
-                else found.shares.get(number, bound.amount) * shares[number]
-                for number in members
-            }
-            self._pool(output, "relative", amounts, {})
+            self._bound_relatively(place, bound, shares, inferred)
             return
         one = self._still.attributes[place]
         if one.why and not np.isfinite(one.gain).all():
@@ -275,6 +266,25 @@ class _Inverter:
         room = max(bound.amount - one.offset, 0.0)
         amounts = {number: room * shares[number] / gains[number] for number in members}
         self._pool(output, "absolute", self._shrunk(place, amounts, gains, bound.amount), gains)
+
+    def _bound_relatively(
+        self, place: int, bound: ErrorBound, shares: Mapping[int, float], inferred: frozenset[int]
+    ) -> None:
+        """Lead a share back; of it the leaves that only conditions speak of take a part."""
+        output = self._outputs[place]
+        weights = None if self._own_split is None else shares
+        found = relative_shares(self._plan, place, output, bound.amount, weights)
+        self._assumptions += [each for each in found.assumptions if each]
+        if weights is None:
+            spread = len(shares) / max(len(shares) - len(inferred), 1)
+            amounts = {number: found.shares.get(number, bound.amount) / spread for number in shares}
+        else:
+            made_of = [number for number in shares if number not in inferred]
+            left = math.fsum(shares[number] for number in made_of)
+            amounts = {number: left * found.shares[number] for number in made_of}
+            # As if the output were made of these too, and of them alike.
+            amounts |= {n: bound.amount * min(len(made_of) * shares[n], 1.0) for n in inferred}
+        self._pool(output, "relative", amounts, {})
 
     def _shares(self, members: Sequence[int]) -> dict[int, float]:
         """Give the share of every leaf."""

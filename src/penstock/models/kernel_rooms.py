@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.algebra.models import ModelConjunction
+from penstock.kernels.root_grids import root_room
 from penstock.kernels.segment_regressions import FitRoom
 from penstock.kernels.segment_tolerances import Allowances, SlackSearch, TurnRoom
 from penstock.models.conditions import ConditionSolver
@@ -31,7 +32,7 @@ def turn_room(width: int, attributes: int) -> TurnRoom:
     """Make what the search for turning points writes into."""
     wide = width + 2
     return TurnRoom(
-        np.empty(wide), np.empty(wide), np.empty(wide, np.int8), np.empty((wide, wide)),
+        np.empty(wide), np.empty(wide), np.empty(wide, np.int8), root_room(wide),
         np.empty(wide), np.zeros((4, attributes)),
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from penstock.kernels.model_approximations import (
     Tangents,
     models_approximate,
 )
+from penstock.kernels.root_grids import root_room
 from penstock.models.conditions import PolynomialMap
 from penstock.models.segments import WIDTH, Segments
 from penstock.models.shapes import SegmentShape, limited
@@ -85,7 +86,7 @@ class MapStage(Stateless):
         wide = WIDTH + 4
         return Tangents(
             np.empty(wide), np.empty(wide), np.empty(wide), np.empty(wide), np.empty(wide),
-            np.empty(wide, np.int8), np.empty((wide, wide)), np.empty(wide),
+            np.empty(wide, np.int8), root_room(wide), np.empty(wide),
             np.empty(len(self._kinds) * wide + 2), np.empty((len(self._kinds), 2)),
             np.empty((LEVELS + 2, 2)),
         )  # fmt: skip

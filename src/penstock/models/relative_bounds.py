@@ -8,6 +8,7 @@ small while its parts are not.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from penstock.algebra.models import (
     ModelSource,
     ModelStage,
     ModelWindow,
+    Monomial,
     Polynomial,
 )
 from penstock.models.gains import StageReach, leaves_of, reach, width_of
@@ -36,9 +38,19 @@ class RelativeShares:
     assumptions: tuple[str, ...] = ()
 
 
-def relative_shares(plan: ModelStage, place: int, output: str, share: float) -> RelativeShares:
-    """Lead the relative bound of an output back to the leaves that it is made of."""
-    found = _Descent(plan, output)
+def relative_shares(
+    plan: ModelStage,
+    place: int,
+    output: str,
+    share: float,
+    weights: Mapping[int, float] | None = None,
+) -> RelativeShares:
+    """Lead the relative bound of an output back to the leaves that it is made of.
+
+    Of a sum each leaf may have the whole share, whatever the others have. Factors divide it: by
+    the `weights` of the leaves that they are made of, where there are any, else equally.
+    """
+    found = _Descent(plan, output, weights)
     found.descend(plan, place, share, 0)
     return RelativeShares(found.shares, tuple(dict.fromkeys(found.assumptions)))
 
@@ -46,8 +58,9 @@ def relative_shares(plan: ModelStage, place: int, output: str, share: float) -> 
 class _Descent:
     """Goes from an output down to its leaves."""
 
-    def __init__(self, plan: ModelStage, output: str) -> None:
+    def __init__(self, plan: ModelStage, output: str, weights: Mapping[int, float] | None) -> None:
         self._output = output
+        self._weights = weights
         self._leaves = len(leaves_of(plan))
         self.shares: dict[int, float] = {}
         self.assumptions: list[str] = []
@@ -81,8 +94,13 @@ class _Descent:
         if attribute.function == "sqrt":
             share = 1.0 - (1.0 - min(share, 1.0)) ** 2
         elif attribute.function == "ratio" and divisor is not None and used(divisor):
-            share = share / (2.0 + share)
-            self._polynomial(stage, divisor, share, first, below)
+            above = self._part(attribute.polynomial, divisor, first, below)
+            if above is None:
+                share = share / (2.0 + share)
+                self._polynomial(stage, divisor, share, first, below)
+            else:
+                self._polynomial(stage, divisor, 1.0 - (1.0 + share) ** (above - 1.0), first, below)
+                share = (1.0 + share) ** above - 1.0
         self._polynomial(stage, attribute.polynomial, share, first, below)
 
     def _polynomial(
@@ -95,11 +113,40 @@ class _Descent:
             if not (all(r.low >= 0.0 for r in ranges) or all(r.high <= 0.0 for r in ranges)):
                 raise self._refusal("it adds terms that may have different signs")
         for term in inner.terms:
-            powers = sum(term.powers)
-            if powers:
-                own = (1.0 + share) ** (1.0 / powers) - 1.0
-                for place in used(Polynomial(terms=(term,))):
-                    self.descend(stage.input, place, own, first)
+            weights = self._factors(term, first, below)
+            total = sum(power * weight for power, weight in weights.values())
+            for place, (_, weight) in weights.items():
+                own = (1.0 + share) ** (weight / total) - 1.0 if weight else 0.0
+                self.descend(stage.input, place, own, first)
+
+    def _factors(
+        self, term: Monomial, first: int, below: StageReach
+    ) -> dict[int, tuple[int, float]]:
+        """Give the power of every factor of a term, and the weight of its leaves."""
+        return {
+            place: (term.powers[place], self._weight(below.attributes[place].leaves, first))
+            for place in used(Polynomial(terms=(term,)))
+        }
+
+    def _weight(self, leaves: Iterable[int], first: int) -> float:
+        """Give the weight of the leaves of a stage that has `first` leaves before it."""
+        if self._weights is None:
+            return 1.0
+        return math.fsum(self._weights[first + leaf] for leaf in leaves)
+
+    def _part(
+        self, above: Polynomial, divisor: Polynomial, first: int, below: StageReach
+    ) -> float | None:
+        """Give the part of its share that what is divided has; None: nothing weighs it."""
+        if self._weights is None:
+            return None
+        one, other = (
+            self._weight(
+                frozenset().union(*(below.attributes[p].leaves for p in used(each))), first
+            )
+            for each in (above, divisor)
+        )
+        return one / (one + other) if one + other > 0.0 else 0.5
 
     def _below(self, stage: ModelStage, first: int) -> StageReach:
         """Give the ranges of a stage's attributes."""

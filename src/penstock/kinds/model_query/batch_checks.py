@@ -107,6 +107,7 @@ class BatchCheck:
 
     def allowed(self, number: int, attribute: int, value: str) -> str:
         """Say how far rows of an attribute may be from a value."""
+        value = f"({value})::DOUBLE"  # Whole numbers and decimals have no room for what follows.
         tolerances = self.recorded.inversion.sources[number]
         fit = self.step.sources[number].attributes[attribute].fit
         terms = []
@@ -121,7 +122,8 @@ class BatchCheck:
         if fit is not None and fit.error is not None:
             terms = [f"{fit.error!r}"]
         least = f"least({', '.join(terms)})" if terms else "1e300"
-        return f"({least} * {1 + SLACK_SHARE!r} + {SLACK_SHARE!r} * (1 + abs({value})) * 1e-3)"
+        slack = f"{SLACK_SHARE!r} * (1 + abs({value})) * 1e-3"
+        return f"(({least})::DOUBLE * {1 + SLACK_SHARE!r} + {slack})"
 
     def tell_at_instants(self) -> None:
         """Make the table `at_instants`: what was told, added up, at each instant."""

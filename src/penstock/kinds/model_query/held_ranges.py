@@ -77,10 +77,12 @@ def _together(owner: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
         return owner, low, high
     order = np.lexsort((high, low, owner))
     owner, low, high = owner[order], low[order], high[order]
-    # A point may lie inside a range: what counts is the highest end of the owner so far.
+    # A point may lie inside a range: what counts is the highest end of the owner so far. Instants
+    # stand for themselves by their ranks, of which there are few however much time passes.
     _, rank = np.unique(owner, return_inverse=True)
-    base, span = low.min(), high.max() - low.min() + 1
-    reached = np.maximum.accumulate(high - base + rank * span) - rank * span + base
+    instants, end = np.unique(high, return_inverse=True)
+    before = rank * len(instants)
+    reached = instants[np.maximum.accumulate(end + before) - before]
     new = np.ones(len(owner), dtype=np.bool_)
     new[1:] = (owner[1:] != owner[:-1]) | (low[1:] > reached[:-1] + NEAR_US)
     begins = np.flatnonzero(new)

@@ -37,6 +37,7 @@ from penstock.kinds.pictures import (
 )
 from penstock.kinds.protocol import AnswerComparison
 from penstock.models.segments import WIDTH
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
@@ -151,7 +152,7 @@ class _Drawing:
         self._now = recorded.now(recorded.batches)
         newest = [own.time.max() for own in recorded.arrivals.values() if len(own.time)]
         last = max((int(each) for each in newest), default=0)
-        self._since = 0 if shown.last_us is None else last - shown.last_us
+        self._since = LOWEST_TIME if shown.last_us is None else last - shown.last_us
         self._notes: list[str] = []
 
     def picture(self) -> Picture:

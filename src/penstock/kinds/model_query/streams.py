@@ -18,6 +18,7 @@ from penstock.kinds.model_query.gate_plans import GatePlan
 from penstock.kinds.model_query.sharing_words import SharingWords
 from penstock.kinds.plan_cycle import PlanWatch
 from penstock.kinds.watch import Explained, House, Promise
+from penstock.language.keyless_models import keyless_note
 from penstock.models.streams import first_condition, streams_of
 from penstock.operators.model_query.figures import EXPECTED_FIRST, PLANNED, PLANS_TRIED
 from penstock.planning.explanation import Explanation
@@ -76,7 +77,15 @@ class ModelWatch(PlanWatch[GatePlan]):
             name = signature(stream)
             if name not in self.house.registry.steps:
                 draft.steps = {name: stream.to_json(), **draft.steps}
-        return Promise()
+        return Promise(notes=self._notes(logical))
+
+    def _notes(self, logical: StandingModelQuery) -> tuple[str, ...]:
+        """Say of which sources one model is of all rows."""
+        catalog = self.house.registry.catalog
+        said = (
+            keyless_note(each, catalog[each.relation.lower()]) for each in logical.shape.sources
+        )
+        return tuple(dict.fromkeys(note for note in said if note is not None))
 
     def figures(self, group: str) -> Tally:
         """Give how often a stream's gates were planned, and what a reader is to let through."""
@@ -96,6 +105,8 @@ class ModelWatch(PlanWatch[GatePlan]):
     def explain(self, asked: Explained) -> Explanation:
         """Say with whom the source is shared and which gate is, or why neither is."""
         found = asked.explanation
+        if asked.logical is not None:
+            found = replace(found, notes=(*found.notes, *self._notes(asked.logical)))
         described = self.house.registry.steps.get(found.group)
         shape = None if asked.logical is None else asked.logical.shape
         if described is not None:
@@ -103,8 +114,8 @@ class ModelWatch(PlanWatch[GatePlan]):
         else:
             reads = () if shape is None else shape.reads
         if not reads:
-            return replace(super().explain(asked), facts={
-                **found.facts, "source_shared": why_alone(shape)})  # fmt: skip
+            super().explain(asked)  # What-if is refused.
+            return replace(found, facts={**found.facts, "source_shared": why_alone(shape)})
         words = SharingWords(self.house.registry, self.cycle, reads[0], found.group)
         own = None if shape is None else first_condition(shape)
         facts = {"source_shared": words.source(), **words.gate(own, asked.what_if)}

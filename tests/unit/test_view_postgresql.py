@@ -14,7 +14,12 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.views import ViewColumn, ViewDefinition
-from penstock.views import postgresql_patience, rehearsals
+from penstock.views import (
+    postgresql_functions,
+    postgresql_patience,
+    postgresql_store,
+    rehearsals,
+)
 from penstock.views.errors import StoreGoneError, StoreTextError
 from penstock.views.stores import open_store
 from penstock.vocabulary.errors import PenstockError
@@ -162,6 +167,73 @@ def test_a_text_that_postgresql_cannot_keep_is_told(view: Driver) -> None:
     with pytest.raises(StoreTextError, match="VIEW-008"):
         view.turn([], [((1, "a\0b"), 1)])
     assert view.turn([((1, 2.0), 1)], [((1, "x" * 100_000), 1)]) == [("x" * 100_000, 2.0, 1, 1)]
+
+
+def test_what_few_changes_make_is_laid_in_tables_if_it_is_much(
+    postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An array holds a gigabyte at most: few changes of a table that joins many rows make more."""
+    monkeypatch.setattr(postgresql_functions, "JOINED_ROWS_MAX", 50)
+    driver = Driver(open_store(replace(VIEW, name="wide"), postgresql.url()))
+    laid = "SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relname LIKE '%netted1'"
+    try:
+        driver.turn([((1, float(number)), 1) for number in range(50)], flush=[0])
+        driver.turn([], [((1, "a"), 1)])
+        assert (driver.rows(), postgresql.execute(laid)) == ([("a", 0.0, 50)], [(0,)])
+        driver.turn([((1, -1.0), 1)])
+        driver.turn([], [((1, "b"), 1)])
+        assert postgresql.execute(laid) == [(1,)]
+        assert driver.rows() == [("a", -1.0, 51), ("b", -1.0, 51)]
+        driver.turn([], [((1, "a"), -1)])
+        assert driver.rows() == [("b", -1.0, 51)]
+    finally:
+        driver.store.drop()
+        driver.store.close()
+
+
+def test_a_flush_that_is_too_large_is_no_server_that_is_gone(
+    postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL's driver has one class for both: what is too large is so as often as it is asked."""
+    having = "length(repeat(g0, 1000000)) > 0 AND (SELECT pg_sleep(0.05)) IS NOT NULL"
+    driver = Driver(open_store(replace(VIEW, name="large", having=having), postgresql.url()))
+    try:
+        driver.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+        with pytest.raises(StoreTextError, match="VIEW-014.*too large"):
+            driver.turn([], [((1, "a" * 2_000), 1)])
+
+        def cut_short() -> None:
+            driver.store.taken()
+            driver.store._connection.execute("SET statement_timeout = 10")  # type: ignore[attr-defined]
+            driver.turn([((1, 1.0), 1)])
+
+        with pytest.raises(StoreGoneError, match="VIEW-007"):
+            cut_short()  # somebody's doing: it had most of its time before it
+        monkeypatch.setattr(postgresql_store, "STATEMENT_MS", 10)
+        with pytest.raises(StoreTextError, match="VIEW-014"):
+            cut_short()
+        driver.store.close()
+        assert (driver.store.taken(), driver.rows()) == (1, [("a", 2.0, 1)])
+    finally:
+        driver.store.drop()
+        driver.store.close()
+
+
+def test_a_server_that_only_reads_for_now_is_waited_for(
+    view: Driver, postgresql: postgres.Server
+) -> None:
+    """A standby that has taken the place of the first is one for a while."""
+    view.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+    ((name,),) = postgresql.execute("SELECT current_database()")
+    postgresql.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    try:
+        view.store.close()
+        with pytest.raises(StoreGoneError, match="VIEW-007"):
+            view.store.turn(2, {0: as_changes(R, [((1, 1.0), 1)])}, lambda _, memo: ([0], memo))
+    finally:
+        set_back = f'ALTER DATABASE "{name}" RESET default_transaction_read_only'
+        postgresql.execute("SET default_transaction_read_only = off", set_back)
+    assert view.turn([((1, 1.0), 1)]) == [("a", 1.0, 2, 1), ("a", 2.0, 1, -1)]
 
 
 def test_a_server_that_goes_comes_back() -> None:

@@ -21,7 +21,7 @@ from penstock.expressions.connections import connect
 from penstock.views.flushes import FlushStatements
 from penstock.views.open_files import IN_MEMORY, OpenFile, close_file, committed, open_file
 from penstock.views.protocol import Chooser, Turn
-from penstock.views.refusals import failed, gone, unreachable, unreadable
+from penstock.views.refusals import failed, gone, too_large, unreachable, unreadable
 from penstock.views.sql_store import SqlStore
 
 GONE = (duckdb.OperationalError, duckdb.FatalException)
@@ -109,6 +109,8 @@ class DuckdbViewStore(SqlStore):
                     self._db.rollback()
             except BaseException as error:
                 self._undo()
+                if isinstance(error, duckdb.OutOfMemoryException):
+                    raise too_large(self.definition, str(error)) from error
                 if isinstance(error, GONE):
                     raise gone(self.definition, self._path, str(error)) from error
                 if isinstance(error, duckdb.Error):

@@ -6,7 +6,8 @@ import re
 from urllib.parse import unquote
 
 from penstock.algebra.views import ViewDefinition
-from penstock.views.errors import StoreGoneError, StoreTextError
+from penstock.views.errors import StoreGoneError, StoreTextError, StoreTurnError
+from penstock.views.layout import ViewLayout
 from penstock.vocabulary.errors import PenstockError
 
 HIDDEN = "***"
@@ -43,12 +44,33 @@ def gone(definition: ViewDefinition, place: str, reason: str) -> PenstockError:
     )
 
 
+def occupied(definition: ViewDefinition, by: str) -> PenstockError:
+    """Say that the store has a view of the name which is not this one."""
+    return StoreTurnError(
+        "VIEW-003",
+        f"The store has {by}.",
+        "Drop that one first, or give this one another name. If its home is gone, say in the store: "
+        f"DROP SCHEMA {ViewLayout(definition).schema} CASCADE.",
+    )
+
+
 def failed(definition: ViewDefinition, reason: str) -> PenstockError:
     """Say that the store could not do what maintains a view; nothing of it was done."""
     return StoreTextError(
         "VIEW-005",
         f"The store of view {definition.name!r} fails: {masked(reason, '')}.",
         "Nothing was changed. Correct what is named, in the rows or in the view, and go on.",
+    )
+
+
+def too_large(definition: ViewDefinition, reason: str) -> PenstockError:
+    """Say that a flush is more than the store can do at once, however often it is asked."""
+    return StoreTextError(
+        "VIEW-014",
+        f"What the rows of view {definition.name!r} make is more than its store can do at once: "
+        f"{masked(reason, '')}.",
+        "Nothing was changed. Narrow the conditions of the view, or shorten the texts that it "
+        "makes, and create it anew.",
     )
 
 

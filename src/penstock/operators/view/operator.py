@@ -202,7 +202,7 @@ class ViewOperator:
 
     def _reset(self) -> None:
         """Leave nothing in the store."""
-        with suppress(StoreGoneError):
+        with suppress(StoreGoneError, StoreTextError):
             self.store.drop()
             self.store.create()
 

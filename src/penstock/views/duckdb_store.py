@@ -136,6 +136,9 @@ class DuckdbViewStore(SqlStore):
         name = self._layout.schema[1:-1].replace('""', '"')
         return bool(self._db.execute(sql, [name]).fetchall())
 
+    def _refuse_others(self) -> None:
+        """What lies in a home is its own."""
+
     def _make(self) -> None:
         for sql in self._sql.created():
             self._run(sql)

@@ -89,8 +89,9 @@ class SqlStore(ABC):
     def _flush(self, input_: int) -> None:
         """Bring an input's queue into the view and into its rows."""
 
+    @abstractmethod
     def _refuse_others(self) -> None:
-        """Refuse a view that another home keeps; what lies in a home is its own."""
+        """Refuse a view that another home keeps."""
 
     @abstractmethod
     def indexes(self) -> tuple[str, ...]:
@@ -172,10 +173,15 @@ class SqlStore(ABC):
         with self._transaction():
             return self._read().pending
 
-    def rows(self) -> pa.Table:
-        """Give the rows of the view as of the last flushes; a row that is there twice, twice."""
+    def rows(self, turn: int | None = None) -> pa.Table:
+        """Give the rows of the view as of the last flushes, or as they were told up to a turn."""
+        asked = f"SELECT * FROM {self._layout.shown}"
         with self._transaction():
-            return self._fetch(f"SELECT * FROM {self._layout.shown}", self.definition.schema)
+            if turn is not None:
+                later = f"SELECT count(*) FROM {self._layout.table('outbox')} WHERE _turn > {turn}"
+                if self._fetch(later, None)[0][0].as_py():
+                    asked = self._sql.shape.known(turn)
+            return self._fetch(asked, self.definition.schema)
 
     def recomputed(self) -> pa.Table:
         """Compute the view anew from the rows of its inputs that have been flushed."""

@@ -2,8 +2,8 @@
 
 Files come shuffled and shards restart between batches. A view that brings everything in at once
 must be DuckDB's answer over what has come, after every batch. One that lags is judged after every
-batch by `verify`, and must be DuckDB's answer over all that has come once it is refreshed. Over half
-of the views stands another one, of which the same is asked.
+batch by `verify`, and must be DuckDB's answer over all that has come once it is refreshed. Over
+half of the views stands another one, of which the same is asked.
 """
 
 from __future__ import annotations

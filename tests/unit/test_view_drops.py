@@ -92,7 +92,7 @@ def test_a_view_that_another_home_keeps_is_refused(
     step, changes = bound.step(), Changes(1)
     for _ in range(2):
         KIND.make_way(first, step, iter(()))  # who was killed before the view stood may try again
-    with pytest.raises(PenstockError, match="VIEW-003.*another home"):
+    with pytest.raises(PenstockError, match=r"VIEW-003.*another home"):
         KIND.make_way(second, step, iter(()))
     mine, theirs = operator(bound, first), operator(bound, second)
     batch = changes.batch(most=20)
@@ -100,7 +100,9 @@ def test_a_view_that_another_home_keeps_is_refused(
         theirs.process(batch)
     mine.process(batch)
     mine.refresh()
-    assert sorted(tuple(row.values()) for row in mine.rows().to_pylist()) == changes.expected()
+    assert (
+        sorted(tuple(row.values()) for row in mine.store.rows().to_pylist()) == changes.expected()
+    )
     with pytest.raises(PenstockError, match="VIEW-003"):
         KIND.make_way(first, step, iter(()))
     stored(step, second).forget(is_running=True)

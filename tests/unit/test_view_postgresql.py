@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
 import re
 from collections.abc import Iterator
@@ -13,7 +14,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.catalog import Relation
 from penstock.algebra.views import ViewColumn, ViewDefinition
+from penstock.language.queries import read_query
+from penstock.language.views import bind_view
 from penstock.views import (
     postgresql_functions,
     postgresql_patience,
@@ -28,7 +32,7 @@ from tests.oracle.views import as_changes
 from tests.support import postgres
 from tests.support.view_lives import Changes, operator
 from tests.support.view_lives import view as view_of_orders
-from tests.support.view_turns import Driver, R, X, grouped
+from tests.support.view_turns import Driver, R, X, as_rows, grouped
 
 VIEW = replace(grouped("min", "count"), dialect="postgresql")
 
@@ -163,6 +167,38 @@ def test_rehearsals_leave_the_view_and_little_else(
     assert after <= 2 * before, "what was undone is swept away"
 
 
+def test_expressions_mean_what_they_mean_in_duckdb(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    """sqlglot changes words; what PostgreSQL means by the same words is another thing."""
+    texts = ["a\\%b", "a%b", "Ärger", "ärger", "ß", "", None, "B"]
+    sixty = dt.datetime(2026, 1, 2, 3, 4, 59, 999_999)  # noqa: DTZ001
+    rows = pa.table(
+        [texts, pa.array([0.1, 0.5, -0.1, None, 3.0, 0.1, 0.2, 0.25], pa.float32()), [sixty] * 8],
+        schema=pa.schema([("s", pa.string()), ("f", pa.float32()), ("at", pa.timestamp("us"))]),
+    )
+    catalog = {"odd": Relation(name="odd", kind="stream", schema=rows.schema)}
+    asked = (
+        r"s LIKE 'a\%b' AS a, s NOT LIKE '%\%%' AS b, s LIKE 'a!%b' ESCAPE '!' AS c, "
+        "upper(s) AS d, lower(s) AS e, s ILIKE 'ä%' AS g, lower(s) < 'b' AS h, f = 0.1 AS i, 0.1 >= f AS j, "
+        "f BETWEEN 0.1 AND 0.2 AS k, f * 0.1 > 0.01 AS l, extract(second FROM at) AS m, "
+        "extract(milliseconds FROM at) AS n, regexp_matches(s, '^[aB]') AS o, f IN (0.1, 0.5) AS p"
+    )
+    found = []
+    for store in ({}, {"store": postgresql.url()}):
+        given = {"view": "odd_words", "refresh": "1 second", **store}
+        bound = bind_view(read_query(f"SELECT {asked} FROM odd", catalog, None, given))
+        made = operator(bound, tmp_path)
+        made.process({"odd": rows})
+        found.append(as_rows(made.store.rows()))
+        made.store.drop()
+        made.close()
+    assert found[0] == found[1] and len(found[0]) == 8
+    bound = bind_view(read_query("SELECT dayname(at) AS n FROM odd", catalog, None, given))
+    with pytest.raises(PenstockError, match=r"VIEW-055.*dayname"):
+        operator(bound, tmp_path).process({"odd": rows})
+
+
 def test_a_text_that_postgresql_cannot_keep_is_told(view: Driver) -> None:
     with pytest.raises(StoreTextError, match="VIEW-008"):
         view.turn([], [((1, "a\0b"), 1)])
@@ -194,12 +230,12 @@ def test_what_few_changes_make_is_laid_in_tables_if_it_is_much(
 def test_a_flush_that_is_too_large_is_no_server_that_is_gone(
     postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL's driver has one class for both: what is too large is so as often as it is asked."""
+    """The driver has one class for both, but what is too large is so as often as it is asked."""
     having = "length(repeat(g0, 1000000)) > 0 AND (SELECT pg_sleep(0.05)) IS NOT NULL"
     driver = Driver(open_store(replace(VIEW, name="large", having=having), postgresql.url()))
     try:
         driver.turn([((1, 2.0), 1)], [((1, "a"), 1)])
-        with pytest.raises(StoreTextError, match="VIEW-014.*too large"):
+        with pytest.raises(StoreTextError, match=r"VIEW-014.*too large"):
             driver.turn([], [((1, "a" * 2_000), 1)])
 
         def cut_short() -> None:
@@ -319,6 +355,9 @@ def test_a_server_that_hangs_pauses_its_view_alone(
         postgresql_patience._RESTS.clear()
         made.process({})
         made.refresh()
-        assert sorted(tuple(row.values()) for row in made.rows().to_pylist()) == changes.expected()
+        assert (
+            sorted(tuple(row.values()) for row in made.store.rows().to_pylist())
+            == changes.expected()
+        )
         made.close()
         other.close()

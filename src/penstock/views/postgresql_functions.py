@@ -206,7 +206,10 @@ def _handed_over(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
     yield (
         f"{HANDED} := ARRAY(SELECT ROW({listed})::{flush.queue} FROM ({flush.netted()}) AS netted);"
     )
-    joined, type_ = next(_handed(layout, flush.input).view()), next(_typed(layout, flush.input).view())
+    joined, type_ = (
+        next(_handed(layout, flush.input).view()),
+        next(_typed(layout, flush.input).view()),
+    )
     yield _array(joined, type_, f" LIMIT {JOINED_ROWS_MAX + 1}")
     yield f"IF cardinality({joined.makes}) > {JOINED_ROWS_MAX} THEN"
     yield f"n := {HANDED_ROWS_MAX + 1}; {joined.makes} := NULL;"

@@ -29,6 +29,7 @@ from penstock.views.refusals import (
     unkept,
     unreachable,
     unreadable,
+    unsaid,
 )
 from penstock.views.sql_store import SqlStore
 from penstock.vocabulary.errors import PenstockError
@@ -209,6 +210,13 @@ class PostgresqlViewStore(SqlStore):
             raise occupied(self.definition, by)
 
     def _make(self) -> None:
+        errors = self._driver.errors
+        try:
+            self._make_all()
+        except (errors.UndefinedFunction, errors.UndefinedObject, errors.SyntaxError) as error:
+            raise unsaid(self.definition, error.diag.message_primary) from error
+
+    def _make_all(self) -> None:
         for sql in self._sql.created():
             self._run(sql)
         for sql in (*functions.settings(self._layout), *self.indexes()):

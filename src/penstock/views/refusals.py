@@ -49,8 +49,8 @@ def occupied(definition: ViewDefinition, by: str) -> PenstockError:
     return StoreTurnError(
         "VIEW-003",
         f"The store has {by}.",
-        "Drop that one first, or give this one another name. If its home is gone, say in the store: "
-        f"DROP SCHEMA {ViewLayout(definition).schema} CASCADE.",
+        "Drop that one first, or give this one another name. If its home is gone, say in the "
+        f"store: DROP SCHEMA {ViewLayout(definition).schema} CASCADE.",
     )
 
 
@@ -60,6 +60,15 @@ def failed(definition: ViewDefinition, reason: str) -> PenstockError:
         "VIEW-005",
         f"The store of view {definition.name!r} fails: {masked(reason, '')}.",
         "Nothing was changed. Correct what is named, in the rows or in the view, and go on.",
+    )
+
+
+def unsaid(definition: ViewDefinition, reason: str) -> PenstockError:
+    """Say that PostgreSQL does not know a word of a view."""
+    return PenstockError(
+        "VIEW-055",
+        f"PostgreSQL has no words for what view {definition.name!r} asks: {masked(reason, '')}.",
+        "Write it in words that both databases have, or leave the view in DuckDB.",
     )
 
 

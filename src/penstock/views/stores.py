@@ -10,9 +10,7 @@ from penstock.views.protocol import ViewStore
 POSTGRESQL = ("postgresql://", "postgres://")
 
 
-def open_store(
-    definition: ViewDefinition, address: str, owner: str | None = None
-) -> ViewStore:
+def open_store(definition: ViewDefinition, address: str, owner: str | None = None) -> ViewStore:
     """Open the store of a view: PostgreSQL if the address is a URL of it, else a DuckDB file.
 
     In PostgreSQL a view that is made belongs to `owner`, and that of another owner is refused.

@@ -148,7 +148,8 @@ def test_what_a_store_cannot_hold_is_refused() -> None:
         "TRY_CAST(symbol AS INTEGER)", "symbol SIMILAR TO 'a.*'", "regexp_matches(symbol, 'a.')",
         "regexp_replace(symbol, '\\d', 'x')", "substr(symbol, -1)", "unicode(symbol)",
         "format('{}', symbol)", "(symbol, price) = ('a', 1)", "round(price)",
-        "CAST(price AS VARCHAR)", "concat(symbol, price)", "symbol || price", "concat(symbol, price > 1)",
+        "CAST(price AS VARCHAR)", "concat(symbol, price)",
+        "symbol || price", "concat(symbol, price > 1)",
     ],
 )  # fmt: skip
 def test_what_postgresql_cannot_say_or_means_otherwise_is_refused(asked: str) -> None:

@@ -76,7 +76,7 @@ class ViewTexts:
             return pa.null()
 
     def _chained(self, node: exp.Expr) -> str | None:
-        """Give the words of a part of a chain such as `a + b + c`, of which the whole has a place."""
+        """Give the words of a part of a chain such as `a + b + c`: the whole alone has a place."""
         if EXTENT in node.meta or not isinstance(node, exp.Binary):
             return self.words(node)
         left, right = self._chained(node.this), self._chained(node.expression)

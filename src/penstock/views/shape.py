@@ -96,7 +96,8 @@ class Shape:
         shown = f"(SELECT * FROM {self.layout.shown}) AS shown({listed})"
         netted = (
             f"SELECT {listed}, {self.summed('_n')} AS _n "
-            f"FROM (SELECT {listed}, 1 AS _n FROM {shown} UNION ALL SELECT {listed}, -_n FROM {self.table('outbox')} WHERE _turn > {turn}) "
+            f"FROM (SELECT {listed}, 1 AS _n FROM {shown} UNION ALL "
+            f"SELECT {listed}, -_n FROM {self.table('outbox')} WHERE _turn > {turn}) "
             f"AS all_ GROUP BY {listed} HAVING sum(_n) > 0"
         )
         return self._repeated(self.layout.outputs, netted)

@@ -183,7 +183,9 @@ def test_expressions_mean_what_they_mean_in_duckdb(
         "upper(s) AS d, lower(s) AS e, s ILIKE 'ä%' AS g, lower(s) < 'b' AS h, "
         "f = 0.1 AS i, 0.1 >= f AS j, f BETWEEN 0.1 AND 0.2 AS k, f * 0.1 > 0.01 AS l, "
         "extract(second FROM at) AS m, extract(milliseconds FROM at) AS n, "
-        "regexp_matches(s, '^[aB]') AS o, f IN (0.1, 0.5) AS p"
+        "regexp_matches(s, '^[aB]') AS o, f IN (0.1, 0.5) AS p, "
+        r"upper(concat(s, lower('Ä'), CASE WHEN s LIKE '\%' THEN 1 END)) AS q, "
+        "f = (0.1 + extract(second FROM at)) AS r"
     )
     found = []
     for store in ({}, {"store": postgresql.url()}):

@@ -93,24 +93,26 @@ def _is_place(start: exp.Expr | None) -> bool:
 def meant(tree: exp.Expr) -> exp.Expr:
     """Give a tree that PostgreSQL reads as DuckDB reads the one that is given."""
     held = exp.Paren(this=tree)
-    for node in list(held.this.walk()):
+    # What lies within goes first: whoever holds it takes a copy.
+    for node in reversed(list(held.this.walk())):
         if node.meta.get(REAL):
             node.replace(exp.cast(node.copy(), exp.DataType.build("FLOAT")))
         elif isinstance(node, exp.Extract) and node.this.name.upper().startswith(TRUNCATED):
             node.replace(exp.Floor(this=node.copy()))
-    for node in list(held.this.find_all(exp.Upper, exp.Lower)):
+    for node in reversed(list(held.this.find_all(exp.Upper, exp.Lower))):
         if isinstance(node, exp.Upper):
             node.this.replace(
                 exp.func("REPLACE", node.this.copy(), *map(exp.Literal.string, SHARP_S))
             )
         node.this.replace(_collated(node.this, LETTERS))
         node.replace(_collated(node, "C"))
-    for node in list(held.this.find_all(exp.Like, exp.ILike)):
+    for node in reversed(list(held.this.find_all(exp.Like, exp.ILike))):
         if isinstance(node, exp.ILike):
             node.this.replace(_collated(node.this, LETTERS))
         if not isinstance(node.parent, exp.Escape):
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("")))
-    return held.this
+    found: exp.Expr = held.this
+    return found
 
 
 def _collated(node: exp.Expr, collation: str) -> exp.Expr:

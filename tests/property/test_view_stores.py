@@ -70,6 +70,7 @@ def live(
                 assert store.taken() == number
             elif what == "refresh":
                 store.refresh()
+                assert bag_of(store.rows(number)) == told, "what was read is not told yet"
                 twin.take({}, range(len(known)))
             elif what == "rehearse":
                 store.rehearse(chance.randrange(len(known)), chance.randint(1, 9))

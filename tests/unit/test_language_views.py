@@ -142,6 +142,18 @@ def test_what_a_store_cannot_hold_is_refused() -> None:
         bind_view(read_query("SELECT k FROM asked", catalog, None, given))
 
 
-def test_what_postgresql_cannot_say_is_refused() -> None:
-    with pytest.raises(PenstockError, match="VIEW-055"):
-        view("SELECT TRY_CAST(symbol AS INTEGER) AS y FROM trades", store="postgresql://h/d")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "TRY_CAST(symbol AS INTEGER)", "symbol SIMILAR TO 'a.*'", "regexp_matches(symbol, 'a.')",
+        "regexp_replace(symbol, '\\d', 'x')", "substr(symbol, -1)", "unicode(symbol)",
+        "format('{}', symbol)", "(symbol, price) = ('a', 1)", "round(price)",
+        "CAST(price AS VARCHAR)", "concat(symbol, price)",
+        "symbol || price", "concat(symbol, price > 1)",
+    ],
+)  # fmt: skip
+def test_what_postgresql_cannot_say_or_means_otherwise_is_refused(asked: str) -> None:
+    view(f"SELECT {asked} AS y FROM ticks")
+    for text in (f"SELECT {asked} AS y FROM ticks", f"SELECT count({asked}) AS n FROM ticks"):
+        with pytest.raises(PenstockError, match="VIEW-055"):
+            view(text, store="postgresql://h/d")

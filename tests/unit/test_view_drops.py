@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from penstock.algebra.views import ViewStep
+from penstock.expressions.allowances import EvaluationError
 from penstock.kinds.protocol import KeptQuery
 from penstock.kinds.view import KIND
 from penstock.kinds.view.reading import StoredView
-from penstock.views.addresses import check_address, open_view
+from penstock.views.addresses import claim_store, open_view
 from penstock.views.dropped_stores import dropped, reclaim_dropped
 from penstock.views.errors import StoreGoneError
 from penstock.vocabulary.errors import PenstockError
@@ -42,12 +44,17 @@ def test_a_view_dropped_under_its_engine_goes_when_it_is_swept(
     open_view(step, tmp_path, 1).close()
     stored(step, tmp_path).forget(is_running=True)
     assert schemas(postgresql, step) == 1, "batches that began before may ask for it"
+    which = f"SELECT oid FROM pg_namespace WHERE nspname = 'penstock_{step.definition.name}'"
+    before = postgresql.execute(which)
     with pytest.raises(PenstockError, match="VIEW-064"):
         KIND.make_way(tmp_path, step, None)
     KIND.make_way(tmp_path, view().step(), None)
+    assert postgresql.execute(which) == before
     KIND.make_way(tmp_path, step, iter(()))
-    assert (schemas(postgresql, step), list(dropped(tmp_path))) == (0, [])
+    assert (schemas(postgresql, step), list(dropped(tmp_path))) == (1, [])
+    assert postgresql.execute(which) != before, "that one went, and another was made"
     KIND.make_way(tmp_path, step, None)
+    stored(step, tmp_path).forget(is_running=False)
 
 
 def test_a_view_whose_drop_was_not_published_keeps_its_store(
@@ -77,19 +84,50 @@ def test_a_view_of_somebody_else_is_not_taken_away(
     theirs.close()
 
 
-def test_a_view_that_another_home_maintains_is_refused(
+def test_a_view_that_another_home_keeps_is_refused(
     tmp_path: Path, postgresql: postgres.Server
 ) -> None:
     """Both would number their turns alike, and each be given what the other's told."""
-    bound = view(store=postgresql.url())
+    bound, first, second = view(store=postgresql.url()), tmp_path / "first", tmp_path / "second"
+    step, changes = bound.step(), Changes(1)
     for _ in range(2):
-        check_address(bound.step())  # who was killed before the view stood may try again
-    theirs = operator(bound, tmp_path)
-    theirs.process(Changes(1).batch(most=20))
+        KIND.make_way(first, step, iter(()))  # who was killed before the view stood may try again
+    with pytest.raises(PenstockError, match=r"VIEW-003.*another home"):
+        KIND.make_way(second, step, iter(()))
+    mine, theirs = operator(bound, first), operator(bound, second)
+    batch = changes.batch(most=20)
+    with pytest.raises(EvaluationError, match="VIEW-003"):
+        theirs.process(batch)
+    mine.process(batch)
+    mine.refresh()
+    assert (
+        sorted(tuple(row.values()) for row in mine.store.rows().to_pylist()) == changes.expected()
+    )
     with pytest.raises(PenstockError, match="VIEW-003"):
-        check_address(bound.step())
-    theirs.store.drop()
-    theirs.close()
+        KIND.make_way(first, step, iter(()))
+    stored(step, second).forget(is_running=True)
+    reclaim_dropped(second)
+    assert (schemas(postgresql, step), list(dropped(second))) == (1, [])
+    mine.store.drop()
+    mine.close()
+
+
+def test_of_homes_that_make_one_view_at_once_one_has_it(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    step = view(store=postgresql.url()).step()
+
+    def claimed(home: int) -> str:
+        try:
+            claim_store(step, tmp_path / str(home))
+        except PenstockError as error:
+            return error.code
+        return "has it"
+
+    with ThreadPoolExecutor(4) as homes:
+        found = sorted(homes.map(claimed, range(4)))
+    postgresql.execute(f"DROP SCHEMA penstock_{step.definition.name} CASCADE")
+    assert found == ["VIEW-003"] * 3 + ["has it"]
 
 
 def test_a_server_that_is_down_is_asked_again(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
 import re
 from collections.abc import Iterator
@@ -13,8 +14,16 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.catalog import Relation
 from penstock.algebra.views import ViewColumn, ViewDefinition
-from penstock.views import postgresql_patience, rehearsals
+from penstock.language.queries import read_query
+from penstock.language.views import bind_view
+from penstock.views import (
+    postgresql_functions,
+    postgresql_patience,
+    postgresql_store,
+    rehearsals,
+)
 from penstock.views.errors import StoreGoneError, StoreTextError
 from penstock.views.stores import open_store
 from penstock.vocabulary.errors import PenstockError
@@ -23,7 +32,7 @@ from tests.oracle.views import as_changes
 from tests.support import postgres
 from tests.support.view_lives import Changes, operator
 from tests.support.view_lives import view as view_of_orders
-from tests.support.view_turns import Driver, R, X, grouped
+from tests.support.view_turns import Driver, R, X, as_rows, grouped
 
 VIEW = replace(grouped("min", "count"), dialect="postgresql")
 
@@ -158,10 +167,112 @@ def test_rehearsals_leave_the_view_and_little_else(
     assert after <= 2 * before, "what was undone is swept away"
 
 
+def test_expressions_mean_what_they_mean_in_duckdb(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    """sqlglot changes words; what PostgreSQL means by the same words is another thing."""
+    texts = ["a\\%b", "a%b", "Ärger", "ärger", "ß", "", None, "B"]
+    sixty = dt.datetime(2026, 1, 2, 3, 4, 59, 999_999)  # noqa: DTZ001
+    rows = pa.table(
+        [texts, pa.array([0.1, 0.5, -0.1, None, 3.0, 0.1, 0.2, 0.25], pa.float32()), [sixty] * 8],
+        schema=pa.schema([("s", pa.string()), ("f", pa.float32()), ("at", pa.timestamp("us"))]),
+    )
+    catalog = {"odd": Relation(name="odd", kind="stream", schema=rows.schema)}
+    asked = (
+        r"s LIKE 'a\%b' AS a, s NOT LIKE '%\%%' AS b, s LIKE 'a!%b' ESCAPE '!' AS c, "
+        "upper(s) AS d, lower(s) AS e, s ILIKE 'ä%' AS g, lower(s) < 'b' AS h, "
+        "f = 0.1 AS i, 0.1 >= f AS j, f BETWEEN 0.1 AND 0.2 AS k, f * 0.1 > 0.01 AS l, "
+        "extract(second FROM at) AS m, extract(milliseconds FROM at) AS n, "
+        "regexp_matches(s, '^[aB]') AS o, f IN (0.1, 0.5) AS p, "
+        r"upper(concat(s, lower('Ä'), CASE WHEN s LIKE '\%' THEN 1 END)) AS q, "
+        "f = (0.1 + extract(second FROM at)) AS r"
+    )
+    found = []
+    for store in ({}, {"store": postgresql.url()}):
+        given = {"view": "odd_words", "refresh": "1 second", **store}
+        bound = bind_view(read_query(f"SELECT {asked} FROM odd", catalog, None, given))
+        made = operator(bound, tmp_path)
+        made.process({"odd": rows})
+        found.append(as_rows(made.store.rows()))
+        made.store.drop()
+        made.close()
+    assert found[0] == found[1] and len(found[0]) == 8
+    bound = bind_view(read_query("SELECT dayname(at) AS n FROM odd", catalog, None, given))
+    with pytest.raises(PenstockError, match=r"VIEW-055.*dayname"):
+        operator(bound, tmp_path).process({"odd": rows})
+
+
 def test_a_text_that_postgresql_cannot_keep_is_told(view: Driver) -> None:
     with pytest.raises(StoreTextError, match="VIEW-008"):
         view.turn([], [((1, "a\0b"), 1)])
     assert view.turn([((1, 2.0), 1)], [((1, "x" * 100_000), 1)]) == [("x" * 100_000, 2.0, 1, 1)]
+
+
+def test_what_few_changes_make_is_laid_in_tables_if_it_is_much(
+    postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An array holds a gigabyte at most: few changes of a table that joins many rows make more."""
+    monkeypatch.setattr(postgresql_functions, "JOINED_ROWS_MAX", 50)
+    driver = Driver(open_store(replace(VIEW, name="wide"), postgresql.url()))
+    laid = "SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relname LIKE '%netted1'"
+    try:
+        driver.turn([((1, float(number)), 1) for number in range(50)], flush=[0])
+        driver.turn([], [((1, "a"), 1)])
+        assert (driver.rows(), postgresql.execute(laid)) == ([("a", 0.0, 50)], [(0,)])
+        driver.turn([((1, -1.0), 1)])
+        driver.turn([], [((1, "b"), 1)])
+        assert postgresql.execute(laid) == [(1,)]
+        assert driver.rows() == [("a", -1.0, 51), ("b", -1.0, 51)]
+        driver.turn([], [((1, "a"), -1)])
+        assert driver.rows() == [("b", -1.0, 51)]
+    finally:
+        driver.store.drop()
+        driver.store.close()
+
+
+def test_a_flush_that_is_too_large_is_no_server_that_is_gone(
+    postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver has one class for both, but what is too large is so as often as it is asked."""
+    having = "length(repeat(g0, 1000000)) > 0 AND (SELECT pg_sleep(0.05)) IS NOT NULL"
+    driver = Driver(open_store(replace(VIEW, name="large", having=having), postgresql.url()))
+    try:
+        driver.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+        with pytest.raises(StoreTextError, match=r"VIEW-014.*too large"):
+            driver.turn([], [((1, "a" * 2_000), 1)])
+
+        def cut_short() -> None:
+            driver.store.taken()
+            driver.store._connection.execute("SET statement_timeout = 10")  # type: ignore[attr-defined]
+            driver.turn([((1, 1.0), 1)])
+
+        with pytest.raises(StoreGoneError, match="VIEW-007"):
+            cut_short()  # somebody's doing: it had most of its time before it
+        monkeypatch.setattr(postgresql_store, "STATEMENT_MS", 10)
+        with pytest.raises(StoreTextError, match="VIEW-014"):
+            cut_short()
+        driver.store.close()
+        assert (driver.store.taken(), driver.rows()) == (1, [("a", 2.0, 1)])
+    finally:
+        driver.store.drop()
+        driver.store.close()
+
+
+def test_a_server_that_only_reads_for_now_is_waited_for(
+    view: Driver, postgresql: postgres.Server
+) -> None:
+    """A standby that has taken the place of the first is one for a while."""
+    view.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+    ((name,),) = postgresql.execute("SELECT current_database()")
+    postgresql.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    try:
+        view.store.close()
+        with pytest.raises(StoreGoneError, match="VIEW-007"):
+            view.store.turn(2, {0: as_changes(R, [((1, 1.0), 1)])}, lambda _, memo: ([0], memo))
+    finally:
+        set_back = f'ALTER DATABASE "{name}" RESET default_transaction_read_only'
+        postgresql.execute("SET default_transaction_read_only = off", set_back)
+    assert view.turn([((1, 1.0), 1)]) == [("a", 1.0, 2, 1), ("a", 2.0, 1, -1)]
 
 
 def test_a_server_that_goes_comes_back() -> None:
@@ -247,6 +358,9 @@ def test_a_server_that_hangs_pauses_its_view_alone(
         postgresql_patience._RESTS.clear()
         made.process({})
         made.refresh()
-        assert sorted(tuple(row.values()) for row in made.rows().to_pylist()) == changes.expected()
+        assert (
+            sorted(tuple(row.values()) for row in made.store.rows().to_pylist())
+            == changes.expected()
+        )
         made.close()
         other.close()

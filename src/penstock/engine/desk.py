@@ -393,8 +393,8 @@ class Desk:
         refuse_new_lane(self.home.facts.get("lanes"), request.step, self.registry.catalog)
         refuse_small_budgets([request.step.to_json()], self.run.known_shards(self.home) or 1)
         if (check := OPERATORS[request.step.kind].check) is not None:
-            self.kept.admit(request.step, self.log)
             check(request.step)
+            self.kept.admit(request.step, self.log)
         if self.run.running:  # compile here: no batch waits for it
             OPERATORS[request.step.kind].warm_up(request.step)
         return request

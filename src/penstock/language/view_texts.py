@@ -12,12 +12,19 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from penstock.algebra.views import StoreDialect
 from penstock.expressions.quotation import quoted
 from penstock.language.comparisons import duck_refusal
+from penstock.language.dialect import EXTENT
 from penstock.language.duckdb_checks import DuckError, arrow_type, duck_type, type_over
 from penstock.language.name_resolution import Names
 from penstock.language.own_words import Wording
+from penstock.language.postgresql_words import differing, meant
+from penstock.vocabulary.errors import PenstockError
 
 LIFTED = "lifted"
 """Marks a part of a tree that stands in the text under a name of our own: a key, an aggregate."""
+SIGNS = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
+    exp.DPipe: "||",
+}  # fmt: skip
 OUTPUT = "output"
 """Marks a name in HAVING that stands for an output."""
 
@@ -41,8 +48,9 @@ class ViewTexts:
         words = self.words(node)
         if self.dialect == "duckdb":
             return words
-        turned = node.copy().transform(self._named)
         try:
+            self._refuse_differing(node)
+            turned = meant(node.copy().transform(self._named))
             if turned.find(exp.TryCast) is not None:
                 raise UnsupportedError("a cast there fails or succeeds")
             return str(turned.sql("postgres", unsupported_level=ErrorLevel.RAISE))
@@ -53,6 +61,29 @@ class ViewTexts:
                 "Write it in words that both databases have, or leave the view in DuckDB.",
                 at=node,
             ) from None
+
+    def _refuse_differing(self, node: exp.Expr) -> None:
+        for each in node.dfs(prune=lambda own: LIFTED in own.meta):
+            if LIFTED not in each.meta and (found := differing(each, self._kept_type)) is not None:
+                raise UnsupportedError(found)
+
+    def _kept_type(self, node: exp.Expr) -> pa.DataType:
+        """Give the type of a part of an expression; NULL, if it is none that a view could keep."""
+        words = self._chained(node)
+        try:
+            return pa.null() if words is None else self.type_of(node, words)
+        except PenstockError:
+            return pa.null()
+
+    def _chained(self, node: exp.Expr) -> str | None:
+        """Give the words of a part of a chain such as `a + b + c`: the whole alone has a place."""
+        if EXTENT in node.meta or not isinstance(node, exp.Binary):
+            return self.words(node)
+        left, right = self._chained(node.this), self._chained(node.expression)
+        sign = SIGNS.get(type(node))
+        if None in (left, right, sign):
+            return None
+        return f"({left}) {sign} ({right})"
 
     def words(self, node: exp.Expr) -> str:
         """Give the user's own words for an expression, as DuckDB reads them."""

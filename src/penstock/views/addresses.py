@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from penstock.algebra.physical import digest
 from penstock.algebra.views import ViewStep
 from penstock.storage.disk import make_directory, remove
+from penstock.storage.files import read_json, write_json
 from penstock.views.protocol import ViewStore
+from penstock.views.refusals import occupied
 from penstock.vocabulary.errors import PenstockError
 
 COOLDOWN_S = 2.0
@@ -19,6 +22,8 @@ UNREADABLE = ("?", "\\")
 DIRECTORY = "views"
 """Where the files of views lie in a home."""
 SUFFIX = ".duckdb"
+OWNER = "owner.json"
+"""Says what a home is known by where it has views in PostgreSQL."""
 
 
 def view_file(step: ViewStep, home: str | Path, query: int) -> Path:
@@ -29,8 +34,10 @@ def view_file(step: ViewStep, home: str | Path, query: int) -> Path:
 def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
     """Open the store of a view, and make in it what is not there yet."""
     stores = importlib.import_module("penstock.views.stores")
+    owner = None
     if step.store:
         address = step.store
+        owner = None if home is None else _owner(home)
     elif home is None:
         address = ":memory:"
     else:
@@ -38,7 +45,7 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
         refuse_path(home)
         make_directory(path.parent)
         address = str(path)
-    store: ViewStore = stores.open_store(step.definition, address)
+    store: ViewStore = stores.open_store(step.definition, address, owner)
     try:
         store.create()
     except BaseException:
@@ -48,24 +55,33 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
 
 
 def check_address(step: ViewStep) -> None:
-    """Make the store of a view that lives elsewhere, before the view stands on it.
+    """Refuse an address that is none of a store."""
+    if step.store:
+        refuse_scheme(step.store)
+
+
+def claim_store(step: ViewStep, home: str | Path) -> None:
+    """Make the store of a view that lives elsewhere, for this home, before the view stands on it.
 
     What cannot be reached, does not know the view's words, or has the same view of another home is
     refused: of two that take turns by their numbers, each would be given what the other's told.
     """
-    if not step.store:
-        return
-    refuse_scheme(step.store)
-    store = open_view(step, None, 0)
+    path = Path(home) / DIRECTORY / OWNER
+    if not path.exists():
+        make_directory(path.parent)
+        write_json(path, {"owner": uuid4().hex})
+    store = open_view(step, home, 0)
     try:
         if store.taken():
-            raise PenstockError(
-                "VIEW-003",
-                f"The store has a view {step.definition.name!r} that another home maintains.",
-                "Drop that one first, or give this one another name.",
-            )
+            raise occupied(step.definition, f"a view {step.definition.name!r} that has begun")
     finally:
         store.close()
+
+
+def _owner(home: str | Path) -> str | None:
+    """Give what a home is known by; None before it has a view elsewhere."""
+    path = Path(home) / DIRECTORY / OWNER
+    return str(read_json(path)["owner"]) if path.exists() else None
 
 
 def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:

@@ -48,13 +48,13 @@ def reclaim_dropped(home: str | Path, standing: Collection[Path] = ()) -> None:
     kept = {path.stem for path in standing}
     for path, step in dropped(home):
         if path.stem not in kept:
-            _take_away(step)
+            _take_away(step, home)
         remove(path)
 
 
-def _take_away(step: ViewStep) -> None:
+def _take_away(step: ViewStep, home: str | Path) -> None:
     try:
-        store = open_view(step, None, 0)
+        store = open_view(step, home, 0)
     except PenstockError as error:
         if error.code != ANOTHER:
             raise

@@ -21,7 +21,7 @@ from penstock.expressions.connections import connect
 from penstock.views.flushes import FlushStatements
 from penstock.views.open_files import IN_MEMORY, OpenFile, close_file, committed, open_file
 from penstock.views.protocol import Chooser, Turn
-from penstock.views.refusals import failed, gone, unreachable, unreadable
+from penstock.views.refusals import failed, gone, too_large, unreachable, unreadable
 from penstock.views.sql_store import SqlStore
 
 GONE = (duckdb.OperationalError, duckdb.FatalException)
@@ -109,6 +109,8 @@ class DuckdbViewStore(SqlStore):
                     self._db.rollback()
             except BaseException as error:
                 self._undo()
+                if isinstance(error, duckdb.OutOfMemoryException):
+                    raise too_large(self.definition, str(error)) from error
                 if isinstance(error, GONE):
                     raise gone(self.definition, self._path, str(error)) from error
                 if isinstance(error, duckdb.Error):
@@ -133,6 +135,9 @@ class DuckdbViewStore(SqlStore):
         sql = "SELECT 1 FROM information_schema.schemata WHERE schema_name = $1"
         name = self._layout.schema[1:-1].replace('""', '"')
         return bool(self._db.execute(sql, [name]).fetchall())
+
+    def _refuse_others(self) -> None:
+        """What lies in a home is its own."""
 
     def _make(self) -> None:
         for sql in self._sql.created():

@@ -10,8 +10,8 @@ class StoreGoneError(PenstockError):
 
 
 class StoreTurnError(PenstockError):
-    """The store has taken other turns than are known of; nothing was done."""
+    """The store has taken other turns than are known of, or is another home's; nothing was done."""
 
 
 class StoreTextError(PenstockError):
-    """The view's own words cannot be evaluated over its rows; nothing was done."""
+    """The store cannot do what the view asks of it over its rows; nothing was done."""

@@ -20,6 +20,8 @@ NETTED = "netted"
 """The table of a queue's changes, netted, if they are many."""
 HANDED_ROWS_MAX = 200
 """Rows of a queue that are handed over as an array."""
+JOINED_ROWS_MAX = 100_000
+"""Joined rows that are handed over as an array, of which PostgreSQL takes a gigabyte at most."""
 QUEUE_BYTES_MAX = 1 << 18
 """A queue's table beyond which it is cut off, and not emptied row by row."""
 SMALL_PAGES = 16
@@ -168,6 +170,9 @@ def _flush(layout: ViewLayout, input_: int) -> Iterator[str]:
     flush = FlushStatements(layout, input_)
     counted = f"(SELECT 1 FROM {flush.queue} LIMIT {HANDED_ROWS_MAX + 1}) AS counted"
     yield f"n := (SELECT count(*) FROM {counted});"
+    yield f"IF n <= {HANDED_ROWS_MAX} THEN"
+    yield from _handed_over(layout, flush)
+    yield "END IF;"
     yield f"IF n > {HANDED_ROWS_MAX} THEN"
     yield from _many(layout, flush)
     yield "ELSE"
@@ -195,18 +200,35 @@ def _many(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
     yield f"EXECUTE {tag}{laid.merge()}{tag};"
 
 
-def _few(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
-    """Hand changes on as arrays, by plans that are kept."""
-    few, types = _handed(layout, flush.input), _typed(layout, flush.input)
+def _handed_over(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
+    """Hand changes on, and what their join makes; if that is much, they count as many."""
     listed = ", ".join([*names(flush.base.columns), "_n"])
     yield (
         f"{HANDED} := ARRAY(SELECT ROW({listed})::{flush.queue} FROM ({flush.netted()}) AS netted);"
     )
+    joined, type_ = (
+        next(_handed(layout, flush.input).view()),
+        next(_typed(layout, flush.input).view()),
+    )
+    yield _array(joined, type_, f" LIMIT {JOINED_ROWS_MAX + 1}")
+    yield f"IF cardinality({joined.makes}) > {JOINED_ROWS_MAX} THEN"
+    yield f"n := {HANDED_ROWS_MAX + 1}; {joined.makes} := NULL;"
+    yield "END IF;"
+
+
+def _array(step: FlushStep, type_: FlushStep, end: str = "") -> str:
+    rows = f"SELECT ROW(made.*)::{type_.makes} FROM ({step.sql}{end}) AS made"
+    return f"{step.makes} := ARRAY({rows});"
+
+
+def _few(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
+    """Go on with changes in arrays, by plans that are kept; the first step was taken."""
+    few, types = _handed(layout, flush.input), _typed(layout, flush.input)
     ends = 0
-    for step, type_ in zip(few.view(), types.view(), strict=True):
+    for number, (step, type_) in enumerate(zip(few.view(), types.view(), strict=True)):
         if step.makes:
-            rows = f"SELECT ROW(made.*)::{type_.makes} FROM ({step.sql}) AS made"
-            yield f"{step.makes} := ARRAY({rows});"
+            if number:
+                yield _array(step, type_)
         else:
             yield from _guarded(step, f"{step.sql};")
         if step.decides:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +20,24 @@ from penstock.views import postgresql_functions as functions
 from penstock.views.flushes import FlushStatements
 from penstock.views.layout import PREFIX
 from penstock.views.postgresql_patience import attended, connected
-from penstock.views.refusals import failed, gone, old_server, unkept, unreachable, unreadable
+from penstock.views.refusals import (
+    failed,
+    gone,
+    occupied,
+    old_server,
+    too_large,
+    unkept,
+    unreachable,
+    unreadable,
+    unsaid,
+)
 from penstock.views.sql_store import SqlStore
 from penstock.vocabulary.errors import PenstockError
 
 STATEMENT_MS = 600_000
 """How long one statement may take: the first flush of a large table is one."""
+LIMITS = "54"
+"""What the numbers of errors begin with that say what is too long, too large or too deep."""
 NAME_BYTES_MAX = 63
 WARMING = 32
 """Changes of the flush before a rehearsal, by which plans are made."""
@@ -38,8 +51,8 @@ SESSION = (
 class PostgresqlViewStore(SqlStore):
     """One view in a PostgreSQL database."""
 
-    def __init__(self, definition: ViewDefinition, url: str) -> None:
-        super().__init__(definition)
+    def __init__(self, definition: ViewDefinition, url: str, owner: str | None = None) -> None:
+        super().__init__(definition, owner)
         self._driver = driver()
         self._url = url
         self._connection: Any = None
@@ -59,7 +72,7 @@ class PostgresqlViewStore(SqlStore):
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
         """Run a reader's SELECT, in which the view has its own name; it can change nothing."""
         self._open()
-        errors = self._driver
+        errors, begun = self._driver, monotonic()
         try:
             with (
                 attended(errors, self._url, self._connection),
@@ -71,10 +84,10 @@ class PostgresqlViewStore(SqlStore):
                 columns = [(each.name, _type_of(each)) for each in cursor.description]
                 values = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(columns)
                 cursor.execute("ROLLBACK")
-        except (errors.OperationalError, errors.InterfaceError) as error:
-            self.close()
-            raise gone(self.definition, self._url, str(error)) from None
         except errors.Error as error:
+            if _is_gone(errors, error, begun):
+                self.close()
+                raise gone(self.definition, self._url, str(error)) from None
             self._undo()
             raise unreadable(self.definition, str(error)) from None
         return pa.table(
@@ -135,19 +148,21 @@ class PostgresqlViewStore(SqlStore):
     def _errors(self) -> Iterator[None]:
         """Open the connection if need be; leave what was begun if something fails, and tell why."""
         self._open()
-        driver_ = self._driver
+        driver_, begun = self._driver, monotonic()
         try:
             with attended(driver_, self._url, self._connection):
                 yield
         except driver_.errors.CharacterNotInRepertoire as error:
             self._undo()
             raise unkept(self.definition, str(error)) from None
-        except (driver_.OperationalError, driver_.InterfaceError) as error:
-            self.close()
-            raise gone(self.definition, self._url, str(error)) from None
         except driver_.Error as error:
+            if _is_gone(driver_, error, begun):
+                self.close()
+                raise gone(self.definition, self._url, str(error)) from None
             self._undo()
-            raise failed(self.definition, str(error)) from error
+            # What a server calls operational, and says of a statement, is what that asks too much.
+            told = too_large if isinstance(error, driver_.OperationalError) else failed
+            raise told(self.definition, str(error)) from error
         except BaseException:
             self._undo()
             raise
@@ -180,11 +195,28 @@ class PostgresqlViewStore(SqlStore):
             return copy.read(blocks, schema)
 
     def _is_there(self) -> bool:
-        sql = "SELECT 1 FROM pg_namespace WHERE nspname = $1"
-        found = self._connection.execute(sql, [PREFIX + self.definition.name])
-        return found.fetchone() is not None
+        sql, name = "SELECT 1 FROM pg_namespace WHERE nspname = $1", PREFIX + self.definition.name
+        if self._connection.execute(sql, [name]).fetchone() is None:
+            # Of two that make views at once, the second waits until it sees what the first made.
+            self._run("SELECT pg_advisory_xact_lock(hashtext($1))", [PREFIX])
+        return self._connection.execute(sql, [name]).fetchone() is not None
+
+    def _refuse_others(self) -> None:
+        # Views of before have no such column, and are nobody's.
+        asked = f"SELECT to_jsonb(meta) ->> 'owner' FROM {self._layout.table('meta')} AS meta"
+        (owner,) = self._connection.execute(asked).fetchone()
+        if owner is not None and self._owner not in {None, owner}:
+            by = f"a view {self.definition.name!r} that another home keeps"
+            raise occupied(self.definition, by)
 
     def _make(self) -> None:
+        errors = self._driver.errors
+        try:
+            self._make_all()
+        except (errors.UndefinedFunction, errors.UndefinedObject, errors.SyntaxError) as error:
+            raise unsaid(self.definition, error.diag.message_primary) from error
+
+    def _make_all(self) -> None:
         for sql in self._sql.created():
             self._run(sql)
         for sql in (*functions.settings(self._layout), *self.indexes()):
@@ -208,6 +240,20 @@ class PostgresqlViewStore(SqlStore):
 
     def _flush(self, input_: int) -> None:
         self._run(f"SELECT {self._layout.table(f'flush{input_}')}()")
+
+
+def _is_gone(errors: Any, error: Exception, begun: float) -> bool:
+    """Say whether an error is of the server or of the way to it, and not of what was asked.
+
+    `begun` is when it was asked: whoever cancels a statement before its time is not its rows.
+    """
+    if isinstance(error, errors.errors.ReadOnlySqlTransaction):
+        return True  # a standby that may become the first
+    if not isinstance(error, errors.OperationalError | errors.InterfaceError):
+        return False
+    if isinstance(error, errors.errors.QueryCanceled):
+        return monotonic() - begun < STATEMENT_MS / 1_000
+    return not (error.sqlstate or "").startswith(LIMITS)
 
 
 def driver() -> Any:

@@ -90,8 +90,11 @@ class ViewStore(Protocol):
     def pending(self) -> Ints:
         """Count the changes that wait, by input."""
 
-    def rows(self) -> pa.Table:
-        """Give the rows of the view as of the last flushes; a row that is there twice, twice."""
+    def rows(self, turn: int | None = None) -> pa.Table:
+        """Give the rows of the view as of the last flushes; a row that is there twice, twice.
+
+        With `turn`, as they are by what was told up to that one: without what later ones tell.
+        """
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
         """Run a reader's SELECT, in the store's SQL, in which the view has its own name."""

@@ -6,7 +6,8 @@ import re
 from urllib.parse import unquote
 
 from penstock.algebra.views import ViewDefinition
-from penstock.views.errors import StoreGoneError, StoreTextError
+from penstock.views.errors import StoreGoneError, StoreTextError, StoreTurnError
+from penstock.views.layout import ViewLayout
 from penstock.vocabulary.errors import PenstockError
 
 HIDDEN = "***"
@@ -43,12 +44,42 @@ def gone(definition: ViewDefinition, place: str, reason: str) -> PenstockError:
     )
 
 
+def occupied(definition: ViewDefinition, by: str) -> PenstockError:
+    """Say that the store has a view of the name which is not this one."""
+    return StoreTurnError(
+        "VIEW-003",
+        f"The store has {by}.",
+        "Drop that one first, or give this one another name. If its home is gone, say in the "
+        f"store: DROP SCHEMA {ViewLayout(definition).schema} CASCADE.",
+    )
+
+
 def failed(definition: ViewDefinition, reason: str) -> PenstockError:
     """Say that the store could not do what maintains a view; nothing of it was done."""
     return StoreTextError(
         "VIEW-005",
         f"The store of view {definition.name!r} fails: {masked(reason, '')}.",
         "Nothing was changed. Correct what is named, in the rows or in the view, and go on.",
+    )
+
+
+def unsaid(definition: ViewDefinition, reason: str) -> PenstockError:
+    """Say that PostgreSQL does not know a word of a view."""
+    return PenstockError(
+        "VIEW-055",
+        f"PostgreSQL has no words for what view {definition.name!r} asks: {masked(reason, '')}.",
+        "Write it in words that both databases have, or leave the view in DuckDB.",
+    )
+
+
+def too_large(definition: ViewDefinition, reason: str) -> PenstockError:
+    """Say that a flush is more than the store can do at once, however often it is asked."""
+    return StoreTextError(
+        "VIEW-014",
+        f"What the rows of view {definition.name!r} make is more than its store can do at once: "
+        f"{masked(reason, '')}.",
+        "Nothing was changed. Narrow the conditions of the view, or shorten the texts that it "
+        "makes, and create it anew.",
     )
 
 

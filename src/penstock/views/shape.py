@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from penstock.algebra.physical import Typed
 from penstock.algebra.views import Aggregate
 from penstock.expressions.quotation import quoted
 from penstock.views.layout import Findable, ViewLayout, names
@@ -80,12 +81,26 @@ class Shape:
 
     def expanded(self, table: Findable) -> str:
         """Give a table's rows, each as often as its weight says."""
-        listed = ", ".join(names(table.columns))
-        repeated = self.dialect.numbers.format("_n")
+        return self._repeated(table.columns, self.netted(table))
+
+    def _repeated(self, columns: Typed, netted: str) -> str:
+        listed, repeated = ", ".join(names(columns)), self.dialect.numbers.format("_n")
         return (
             f"SELECT {listed} FROM (SELECT {listed}, {repeated} "
-            f"FROM ({self.netted(table)}) AS netted) AS repeated"
+            f"FROM ({netted}) AS netted) AS repeated"
         )
+
+    def known(self, turn: int) -> str:
+        """Give the rows of the view without what turns after one tell of."""
+        listed = ", ".join(names(self.layout.outputs))
+        shown = f"(SELECT * FROM {self.layout.shown}) AS shown({listed})"
+        netted = (
+            f"SELECT {listed}, {self.summed('_n')} AS _n "
+            f"FROM (SELECT {listed}, 1 AS _n FROM {shown} UNION ALL "
+            f"SELECT {listed}, -_n FROM {self.table('outbox')} WHERE _turn > {turn}) "
+            f"AS all_ GROUP BY {listed} HAVING sum(_n) > 0"
+        )
+        return self._repeated(self.layout.outputs, netted)
 
     def netted(self, table: Findable, where: str = "") -> str:
         """Give a table's rows, each once with its weight, those that stand."""

@@ -20,9 +20,9 @@ from penstock.views.errors import StoreTurnError
 from penstock.views.flushes import FlushStatements
 from penstock.views.layout import COUNTED, ViewLayout, names
 from penstock.views.protocol import WEIGHT, Chooser, Flush, Turn
+from penstock.views.refusals import occupied
 from penstock.views.tables import TableStatements
 from penstock.vocabulary.batches import Ints
-from penstock.vocabulary.errors import PenstockError
 
 AGAIN_MAX = 1_024
 """Changes of a rehearsal in which a row may change more than once: it is then netted to one."""
@@ -46,8 +46,9 @@ class SqlStore(ABC):
         What flushes are timed by; whoever compares them on a busy machine gives another.
     """
 
-    def __init__(self, definition: ViewDefinition) -> None:
+    def __init__(self, definition: ViewDefinition, owner: str | None = None) -> None:
         self.definition = definition
+        self._owner = owner
         self.clock: Callable[[], float] = perf_counter
         self._layout = ViewLayout(definition)
         self._sql = TableStatements(self._layout)
@@ -89,6 +90,10 @@ class SqlStore(ABC):
         """Bring an input's queue into the view and into its rows."""
 
     @abstractmethod
+    def _refuse_others(self) -> None:
+        """Refuse a view that another home keeps."""
+
+    @abstractmethod
     def indexes(self) -> tuple[str, ...]:
         """Give the SQL of the indexes that were made for flushes."""
 
@@ -102,17 +107,14 @@ class SqlStore(ABC):
                 meta = self._layout.table("meta")
                 kept = self._fetch(f"SELECT definition FROM {meta}", None)[0][0].as_py()
                 if kept != layout.described:
-                    raise PenstockError(
-                        "VIEW-003",
-                        f"The store has another view {self.definition.name!r}.",
-                        "Drop that one first, or give this one another name.",
-                    )
+                    raise occupied(self.definition, f"another view {self.definition.name!r}")
+                self._refuse_others()
                 return
             self._make()
             none = f"[{', '.join('0' for _ in layout.inputs)}]"
             self._run(
-                f"INSERT INTO {layout.table('meta')} VALUES ($1, 0, '', ARRAY{none})",
-                [layout.described],
+                f"INSERT INTO {layout.table('meta')} VALUES ($1, 0, '', ARRAY{none}, $2)",
+                [layout.described, self._owner],
             )
             for sql in self._sql.opened():
                 self._run(sql)
@@ -171,10 +173,15 @@ class SqlStore(ABC):
         with self._transaction():
             return self._read().pending
 
-    def rows(self) -> pa.Table:
-        """Give the rows of the view as of the last flushes; a row that is there twice, twice."""
+    def rows(self, turn: int | None = None) -> pa.Table:
+        """Give the rows of the view as of the last flushes, or as they were told up to a turn."""
+        asked = f"SELECT * FROM {self._layout.shown}"
         with self._transaction():
-            return self._fetch(f"SELECT * FROM {self._layout.shown}", self.definition.schema)
+            if turn is not None:
+                later = f"SELECT count(*) FROM {self._layout.table('outbox')} WHERE _turn > {turn}"
+                if self._fetch(later, None)[0][0].as_py():
+                    asked = self._sql.shape.known(turn)
+            return self._fetch(asked, self.definition.schema)
 
     def recomputed(self) -> pa.Table:
         """Compute the view anew from the rows of its inputs that have been flushed."""

@@ -10,8 +10,11 @@ from penstock.views.protocol import ViewStore
 POSTGRESQL = ("postgresql://", "postgres://")
 
 
-def open_store(definition: ViewDefinition, address: str) -> ViewStore:
-    """Open the store of a view: PostgreSQL if the address is a URL of it, else a DuckDB file."""
+def open_store(definition: ViewDefinition, address: str, owner: str | None = None) -> ViewStore:
+    """Open the store of a view: PostgreSQL if the address is a URL of it, else a DuckDB file.
+
+    In PostgreSQL a view that is made belongs to `owner`, and that of another owner is refused.
+    """
     if address.startswith(POSTGRESQL):
-        return PostgresqlViewStore(definition, address)
+        return PostgresqlViewStore(definition, address, owner)
     return DuckdbViewStore(definition, address)

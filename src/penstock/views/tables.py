@@ -36,7 +36,8 @@ class TableStatements:
         yield self._made("outbox", [*self._columns(layout.outputs), f"_turn {whole}"])
         yield (
             f"CREATE TABLE {self._table('meta')} (definition {dialect.type(pa.string())}, "
-            f"taken {whole}, memo {dialect.type(pa.string())}, pending {whole}[])"
+            f"taken {whole}, memo {dialect.type(pa.string())}, pending {whole}[], "
+            f"owner {dialect.type(pa.string())})"
         )
         if layout.definition.is_grouped:
             yield f"CREATE SEQUENCE {self._table('numbers')} MINVALUE 0 START 0"

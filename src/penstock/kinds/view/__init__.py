@@ -20,7 +20,13 @@ from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
 from penstock.language.views import bind_view, is_view
 from penstock.operators.view.operator import turn_of
-from penstock.views.addresses import DIRECTORY, forget_files, refuse_path, view_file
+from penstock.views.addresses import (
+    DIRECTORY,
+    claim_store,
+    forget_files,
+    refuse_path,
+    view_file,
+)
 from penstock.views.dropped_stores import is_waited_for, reclaim_dropped
 from penstock.views.examination import flaw_of
 from penstock.vocabulary.errors import PenstockError
@@ -80,20 +86,20 @@ class Views(Kind):
         return None if found is None else (path, found)
 
     def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
-        """Refuse a view whose place is still that of one which is being dropped, or no place."""
+        """Make the store of a view elsewhere; refuse one whose place is another's, or none."""
         if not step.store:
             refuse_path(home)
             return
-        if not is_waited_for(step, home):
-            return
-        if standing is None:
-            raise PenstockError(
-                "VIEW-064",
-                f"The view {step.definition.name!r} that was dropped is still in PostgreSQL: "
-                "batches that began before may ask for it.",
-                "Try again in some seconds, or give the new one another name.",
-            )
-        self.reclaim(home, standing)
+        if is_waited_for(step, home):
+            if standing is None:
+                raise PenstockError(
+                    "VIEW-064",
+                    f"The view {step.definition.name!r} that was dropped is still in PostgreSQL: "
+                    "batches that began before may ask for it.",
+                    "Try again in some seconds, or give the new one another name.",
+                )
+            self.reclaim(home, standing)
+        claim_store(step, home)
 
     def select_list(self, sql: str, logical: Any, catalog: Catalog) -> SelectList:
         """Give the columns of the view as its changes have them: its query was compared itself."""

@@ -2,7 +2,8 @@
 
 Files come shuffled and shards restart between batches. A view that brings everything in at once
 must be DuckDB's answer over what has come, after every batch. One that lags is judged after every
-batch by `verify`, and must be DuckDB's answer over all that has come once it is refreshed.
+batch by `verify`, and must be DuckDB's answer over all that has come once it is refreshed. Over
+half of the views stands another one, of which the same is asked.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from penstock.views.maintenance.decisions import FlushPlan
 from penstock.vocabulary.changes import meanings_of
 
 NAME = "views"
+VIEW, OVER = "v", "w"
+"""A view, and one over it."""
 FIGURES = 9
 """Digits to which floats agree: they are added up in another order."""
 AGGREGATES = (
@@ -38,6 +41,14 @@ AGGREGATES = (
 CONDITIONS = (
     "{0}.x < 3", "{0}.note IS NOT NULL", "{0}.id BETWEEN 1 AND 20", "({0}.k = 1 OR {0}.x IS NULL)",
 )  # fmt: skip
+OVERS = (
+    "SELECT {0} AS g, count(*) AS n, max({1}) AS m FROM v GROUP BY {0}",
+    "SELECT count(DISTINCT {0}) AS n, min({1}) AS m FROM v",
+    "SELECT x.{1} AS m, y.{1} AS n FROM v x JOIN v y ON x.{0} = y.{0}",
+    "SELECT b.id, v.{1} AS m FROM b JOIN v ON b.note = CAST(v.{0} AS VARCHAR)",
+    "SELECT {0} AS g, count(*) AS n FROM v JOIN b ON b.k > 1 WHERE v.{1} IS NOT NULL GROUP BY {0}",
+)
+"""Texts over a view, of which two columns are named."""
 SOURCES = ("a", "a JOIN b ON a.k = b.k", "a JOIN b ON a.id = b.id", "a, a AS b")
 
 Bag = Counter[tuple[Any, ...]]
@@ -73,9 +84,13 @@ def view_text(chance: np.random.Generator) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ViewCase:
-    """A view and a history of two tables; a `lazy` view lags, a `late` one comes after a batch."""
+    """A view and a history of two tables; a `lazy` view lags, a `late` one comes after a batch.
+
+    `over` is the text of a view over it, for columns that are known once it is bound; or nothing.
+    """
 
     sql: str
+    over: str
     order: str
     seed: int
     size: int
@@ -91,6 +106,7 @@ def drawn(seed: int, number: int) -> ViewCase:
     chance = np.random.default_rng((seed, number))
     return ViewCase(
         sql=view_text(chance),
+        over=str(chance.choice(OVERS)) if chance.random() < 0.5 else "",
         order=sorted(ORDERS)[number % len(ORDERS)],
         seed=int(chance.integers(1 << 30)),
         size=int(chance.integers(20, 81)),
@@ -141,24 +157,33 @@ def differing(case: ViewCase) -> tuple[list[str], int]:
                 stands = [
                     _stands(own, each[: turn + 1]) for own, each in zip(tables, reads, strict=True)
                 ]
-                rows += _compare(run, f"batch {turn}", asked(case.sql, stands), found)
+                rows += _compare_all(run, f"batch {turn}", stands, found)
             if case.restarts:
                 run.restart()
-        _refresh(run)
-        rows += _compare(run, "the end", asked(case.sql, [own.net for own in tables]), found)
+        for name in run.desk.registry.subscriptions:
+            _refresh(run, name)
+        rows += _compare_all(run, "the end", [own.net for own in tables], found)
         outcomes = verify(run.desk.registry, run.desk.log)
         found += [f"verify: {each}"[:400] for each in outcomes if not each.equal]
     return found, rows
 
 
 def _create(run: DeskRun, case: ViewCase) -> None:
-    """Create the view; a lazy one is given curves by which its inputs wait for each other."""
-    policy = "online" if case.lazy else "immediate"
-    options = {"view": "v", "refresh": "10 seconds", "policy": policy}
-    run.desk.subscribe(case.sql, name="v", options=options)
-    if not case.lazy:
+    """Create the view, and the one over it."""
+    _subscribe(run, VIEW, case.sql, case.lazy)
+    if case.over:
+        columns = run.desk.registry.catalog[VIEW].schema.names[:-1]
+        _subscribe(run, OVER, case.over.format(columns[0], columns[-1]), case.lazy)
+
+
+def _subscribe(run: DeskRun, name: str, sql: str, lazy: bool) -> None:
+    """Create a view; a lazy one is given curves by which its inputs wait for each other."""
+    policy = "online" if lazy else "immediate"
+    options = {"view": name, "refresh": "10 seconds", "policy": policy}
+    run.desk.subscribe(sql, name=name, options=options)
+    if not lazy:
         return
-    record = run.desk.registry.subscriptions["v"]
+    record = run.desk.registry.subscriptions[name]
     inputs = len(run.desk.registry.steps[record.group]["definition"]["inputs"])
     dear = (CostCurve.linear(each=0.3, fixed=0.1), CostCurve.linear(each=0.01, fixed=4.0))
     plan = FlushPlan(number=0, curves=tuple(dear[each % 2] for each in range(inputs)))
@@ -166,23 +191,32 @@ def _create(run: DeskRun, case: ViewCase) -> None:
     book.publish(record.group, plan.numbered)
 
 
-def _refresh(run: DeskRun) -> None:
+def _refresh(run: DeskRun, name: str) -> None:
     """Refresh as a reader does, and let the next batch tell of it."""
-    run.desk.kept.of(run.desk.registry.subscriptions["v"]).refresh()
+    run.desk.kept.of(run.desk.registry.subscriptions[name]).refresh()
     run.restart()
     run.batch()
 
 
-def _compare(run: DeskRun, when: str, expected: Bag, found: list[str]) -> int:
+def _compare_all(run: DeskRun, when: str, tables: list[pa.Table], found: list[str]) -> int:
+    """Compare every view with its query over tables; give how many rows the answers have."""
+    rows, known = 0, ""
+    for name, record in run.desk.registry.subscriptions.items():
+        rows += _compare(run, name, when, asked(known + record.sql, tables), found)
+        known = f"WITH {name} AS ({record.sql}) "
+    return rows
+
+
+def _compare(run: DeskRun, name: str, when: str, expected: Bag, found: list[str]) -> int:
     """Compare what was told so far, added up, with an answer; give how many rows that has."""
     held: Bag = Counter()
-    for change in run.desk.subscription("v").changes(follow=False):
+    for change in run.desk.subscription(name).changes(follow=False):
         held[plain_row(change.row.values())] += change.sign
     if min(held.values(), default=0) < 0:
-        found.append(f"{when}: a row went that was never given")
+        found.append(f"{name}, {when}: a row went that was never given")
     has = +held
     if has != expected:
-        found.append(f"{when}: missing {expected - has}, surplus {has - expected}"[:400])
+        found.append(f"{name}, {when}: missing {expected - has}, surplus {has - expected}"[:400])
     return expected.total()
 
 

@@ -202,7 +202,7 @@ class ViewOperator:
 
     def _reset(self) -> None:
         """Leave nothing in the store."""
-        with suppress(StoreGoneError):
+        with suppress(StoreGoneError, StoreTextError):
             self.store.drop()
             self.store.create()
 
@@ -271,12 +271,14 @@ class ViewOperator:
             self._refreshed[figures.MISSES, cause] += 1
 
     def rows(self) -> pa.Table:
-        """Give the rows of the view as of its last flushes, to queries that begin with them.
+        """Give the rows of the view as they were told, to queries that begin with them.
 
-        A row of a view is a row like others to who reads it: NaN is NULL.
+        They are told of the rest like all others: of what a reader's refresh brought in since, of a
+        turn that is taken again, of the row that a view without keys has from the first. A row of
+        a view is a row like others to who reads it: NaN is NULL.
         """
         try:
-            return without_nan(self.store.rows())
+            return without_nan(self.store.rows(self._turn))
         except StoreGoneError as error:
             self.close()
             remedy = "Bring the store back, and RESUME the query that was to begin with its rows."

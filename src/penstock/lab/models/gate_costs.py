@@ -14,13 +14,11 @@ import numpy as np
 from penstock.lab.draws import generator
 from penstock.lab.models.stream_sides import (
     MODEL,
-    TAIL,
     SharingSide,
     SideGates,
     differing,
     rows_of,
     side,
-    texts,
 )
 from penstock.lab.report import Cell, Findings, Size, Table, at_most, sized
 from penstock.lab.timing import say
@@ -36,11 +34,18 @@ WANDERING = 14.0
 """How far the mean price wanders up and down."""
 RETURN = 8
 """In so many periods it is back."""
+TAIL = "ERROR WITHIN price 0.5 HORIZON 10 SECONDS"
+"""A longer horizon takes every price anywhere."""
 
 
 def seldom(number: int, chance: np.random.Generator) -> list[str]:
-    """Write shapes most of which wait for what seldom comes."""
-    return texts(number, chance)
+    """Write shapes that wait for what seldom comes."""
+    beyond = (9 + 7 * chance.random(2) for _ in range(number))
+    return [
+        f"SELECT symbol, price FROM ticks {MODEL} "
+        f"WHERE price > {100 + above:.6f} OR price < {100 - below:.6f} {TAIL}"
+        for above, below in beyond
+    ]
 
 
 def often(number: int, chance: np.random.Generator) -> list[str]:

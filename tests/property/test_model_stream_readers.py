@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.operators.model_query.figures import MIGRATIONS
 from penstock.operators.protocol import Share
 from penstock.operators.shard import Shard
 from tests.support.model_streams import GATED, SharedLife, Told, moved, run, told
@@ -106,3 +107,15 @@ def test_forced_migrations_change_no_answer(seed: int) -> None:
 
 def test_a_thousand_migrations_lose_and_double_nothing() -> None:
     assert migrated(SharedLife(7, turns=500, among=GATED, rows_max=8), restarts=0.05) >= 1_000
+
+
+def test_a_plan_is_counted_once_however_many_shards_follow_it() -> None:
+    life = SharedLife(11, turns=8, among=GATED)
+    feed = life.feed(planned=True)
+    shards = [Shard(feed, share=Share(number, 3)) for number in range(3)]
+    counted = 0
+    for version, batch in enumerate(life.batches, start=1):
+        for shard in shards:
+            run(shard, version, batch)
+            counted += shard.figures().total(MIGRATIONS)
+    assert counted == sum(map(len, life.plans.values())) > 5

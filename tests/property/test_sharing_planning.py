@@ -18,6 +18,8 @@ from penstock.planning.selectivity.statistics import Selectivity
 from penstock.planning.sharing.conditions import rank
 from penstock.planning.sharing.costs import CostModel, PlanCost
 from penstock.planning.sharing.optimiser import optimise
+from penstock.planning.sharing.placements import placed
+from penstock.planning.sharing.selectivities import READINGS
 from penstock.planning.sharing.statistics import (
     SharingSettings,
     SharingStatistics,
@@ -193,3 +195,25 @@ def test_the_objective_is_linear_in_risk(seed: int, shape: str, risk: float) -> 
     )
     known = CostModel(workload, sure, SharingSettings()).cost(workload.unshared())
     assert known == PlanCost(known.estimate, known.estimate, known.estimate)
+
+
+@given(seed=seeds, shape=st.sampled_from(("filters", "pairs", "bands")))
+@settings(deadline=None, max_examples=25)
+def test_plans_at_the_source_cost_what_a_walk_along_them_says(seed: int, shape: str) -> None:
+    rng = np.random.default_rng(seed)
+    workload = drawn_workload(seed, shape, 9)
+    statistics = replace(drawn_statistics(rng, workload), rate=3.0)
+    for fidelity in ("repaired", "literal"):
+        quick, walked = (
+            CostModel(workload, statistics, SharingSettings(), fidelity)  # type: ignore[arg-type]
+            for _ in range(2)
+        )
+        vars(walked)["_is_flat"] = False
+        plan = workload.unshared()
+        for _ in range(6):
+            found, expected = quick.cost(plan), walked.cost(plan)
+            for reading in READINGS:
+                assert np.isclose(getattr(found, reading), getattr(expected, reading), rtol=1e-12)
+            each = workload.expressions[int(rng.integers(len(workload.expressions)))]
+            some = [query for query in sorted(each.stages) if rng.random() < 0.4]
+            plan = placed(plan, each.number, some, "cover") if some else plan

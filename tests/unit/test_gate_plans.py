@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from penstock.algebra.model_streams import StreamGate, StreamPlan
 from penstock.algebra.models import ModelCondition
+from penstock.kinds.model_query.gate_cycle import StreamSeen
 from penstock.kinds.model_query.gate_plans import GateCounts, is_worth, plan_gates
 from penstock.models.sharing.covering import covering
+from penstock.operators.model_query.figures import PASSED_FIRST, SPARED, STREAM_CHANGES, TAKEN
+from penstock.vocabulary.figures import Tally
 from tests.support.models import source
 from tests.support.sharing import limit as compared
 
@@ -47,3 +50,13 @@ def test_a_gate_is_made_anew_without_those_who_are_gone() -> None:
     alone = {"low": ASKED["low"]}
     found = plan_gates(alone, SOURCE, counts, before)
     assert not found.plan.gates and is_worth(found, before)
+
+
+def test_what_passes_is_of_the_segments_that_a_reader_was_shown() -> None:
+    """One that came with the last batch, or rested, has not let less through for that."""
+    seen = StreamSeen()
+    whole = Tally({TAKEN: 40, SPARED: 60, PASSED_FIRST: 20})
+    for batch in range(4):
+        readers = {"always": whole, "late": whole if batch == 3 else Tally(), "resting": Tally()}
+        seen.note(Tally({STREAM_CHANGES: 100}), readers)
+    assert seen.counted(StreamPlan()).passed == {"always": 0.2, "late": 0.2}

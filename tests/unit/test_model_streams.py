@@ -15,7 +15,9 @@ from penstock.algebra.model_streams import StreamPlan
 from penstock.engine.verification import verify
 from penstock.expressions.allowances import EvaluationError
 from penstock.kinds.model_query import KIND, gate_cycle
+from penstock.kinds.model_query.gate_plans import GatePlan
 from penstock.kinds.model_query.streams import ModelWatch
+from penstock.kinds.plan_cycle import PlanBook
 from penstock.language.model_queries import bind_model_query
 from penstock.operators.model_query.figures import (
     GATE_EXPECTED,
@@ -315,3 +317,28 @@ def test_shapes_that_come_late_share_a_gate_by_what_histograms_say(
     plan = planned(run, stream)
     assert sum(len(gate.readers) for gate in plan.gates) == 6
     assert all(gate.expected is not None and gate.expected < 0.2 for gate in plan.gates)
+
+
+def test_a_stream_that_comes_again_has_no_plan_of_its_life_before(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its operator has none either: gates are planned anew, also by who opens the home anew."""
+    monkeypatch.setattr(gate_cycle, "SEGMENTS_MIN", 40)
+    monkeypatch.setattr(gate_cycle, "FIRST_PERIOD", 4)
+    sought = [TEXTS["outside"].replace("> 4 OR x < 1", f"> 8.{own} OR x < -3") for own in range(4)]
+    for life in range(3):
+        for number, sql in enumerate(sought):
+            run.desk.subscribe(sql, name=f"seldom{number}")
+        (stream,) = streams(run)
+        watch = run.desk.watcher.over_group(stream)
+        assert isinstance(watch, ModelWatch)
+        if not run.desk.home.facts["record"]:
+            assert watch.book.standing(stream) is None and not watch.cycle.seen(stream).looks
+            assert PlanBook(run.desk.registry, GatePlan.from_json).standing(stream) is None
+        for number in range(12):
+            watched(run, 480 * life + 40 * number)
+        assert planned(run, stream).gates and run.figures[stream][STREAM_GATES]
+        for number in range(len(sought)):
+            run.desk.drop(f"seldom{number}")
+        if life == 1:
+            run.restart()

@@ -340,6 +340,25 @@ def test_a_sample_by_identity_stands_for_all_segments() -> None:
     assert source.counted == bins.total, "what takes back is not counted"
 
 
+def test_summaries_are_made_anew_as_more_comes_and_of_a_state_that_has_none() -> None:
+    """So seldom that making them costs little, and soon enough to say what came."""
+    chance = np.random.default_rng(15)
+    made = line_segments(chance.normal(0, 1, (40_000, 2)))
+    source, summaries = SourceHistograms((1,)), []
+    for begin in range(0, len(made), 100):
+        source.count(made.take(np.arange(begin, begin + 100)))
+        if not summaries or source.summaries is not summaries[-1]:
+            summaries.append(source.summaries)
+        told = source.summaries[0]
+        assert len(told) <= 64 and source.counted / 2 < told.total <= source.counted
+    assert 5 < len(summaries) < 30
+    kept = {name: own for name, own in source.arrays().items() if "summary" not in name}
+    del kept["due"]
+    old = SourceHistograms((1,))
+    old.restore(kept)
+    assert old.summaries[0].total == source.counted
+
+
 def test_some_bins_say_nearly_what_all_do() -> None:
     lines = normal_lines(np.random.default_rng(12), 20_000)
     every = lines.bins(4)

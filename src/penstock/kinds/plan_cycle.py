@@ -96,17 +96,22 @@ class PlanBook(Generic[P]):
         return own[-1] if own else None
 
     def _of(self, group: str) -> list[tuple[int, P]]:
-        """Give a group's plans; the registry is asked once, as its entries may be a million."""
-        if group not in self._plans:
-            if group not in self._registry.steps:
-                return []
+        """Give a group's plans; the registry is asked once, as its entries may be a million.
+
+        A group that was let go has none, and none of its old ones if it comes again.
+        """
+        if group not in self._registry.steps:
+            self.forget(group)
+            return []
+        plans = self._plans.get(group)
+        if plans is None:
             table = self._registry.entries(group).get(PLAN_PORT)
             rows = [] if table is None else table.to_pylist()
             newest = sorted(rows, key=lambda row: int(row["query"]))[-1:]
-            self._plans[group] = [
+            plans = self._plans[group] = [
                 (0, self._read(row["query"], json.loads(row["plan"]))) for row in newest
             ]
-        return self._plans[group]
+        return plans
 
     def add(self, draft: Draft, group: str, make: Callable[[int], P]) -> P:
         """Add a plan to a draft, in place of the one that stands; call under the registry's lock.
@@ -126,13 +131,22 @@ class PlanBook(Generic[P]):
         """Note that a plan was published as part of a version."""
         self._plans.setdefault(group, []).append((version, plan))
 
+    def forget(self, group: str) -> None:
+        """Forget the plans of a group: its life is over."""
+        self._plans.pop(group, None)
+
     def forget_others(self, groups: Collection[str]) -> None:
         """Forget the plans of groups that are not named."""
         keep_named(self._plans, groups)
 
-    def publish(self, group: str, make: Callable[[int], P]) -> P:
-        """Put a plan in the place of the one that stands, as a version of its own."""
+    def publish(self, group: str, make: Callable[[int], P]) -> P | None:
+        """Put a plan in the place of the one that stands, as a version of its own.
+
+        None: the group was let go meanwhile.
+        """
         with self._registry.reserve():
+            if group not in self._registry.steps:
+                return None
             draft = Draft()
             plan = self.add(draft, group, make)
             self.took(group, plan, self._registry.publish(draft))

@@ -5,6 +5,9 @@ through the next. When it ends its histograms take the place of the last one's, 
 with cells as wide as the last one needed: a wild coefficient is forgotten, if not at once, and what
 is told is of lately. Of the first segments of a source every one is counted, of the others a sample
 that their keys and references say.
+
+What is told of them is a summary, made anew whenever half as much again has come. When that is,
+segments say and not batches, so a summary is state, too.
 """
 
 from __future__ import annotations
@@ -39,6 +42,11 @@ ONE_IN = 16
 """Of how many segments one is looked at, once there are enough."""
 EVERY_UNTIL = 1_024
 """So many segments of a source are all counted."""
+SUMMED = 64
+"""How many bins of an attribute a summary has at most."""
+SUMMARY_MIN = 16
+"""A summary is made anew behind so many segments at least."""
+SUMMARY_PARTS = ("low", "high", "frequency", "ends")
 NEVER = -(1 << 62)
 
 
@@ -58,8 +66,12 @@ class SourceHistograms:
         """Segments of the present period, looked at or not."""
         self._present = self._begun({})
         self._last = self._begun({})
-        self.changes = 0
-        """How often what they hold has changed since they were made; no part of the state."""
+        self._due = SUMMARY_MIN
+        """Behind so many segments of the present period the summaries are made anew."""
+        self.summaries: dict[int, CoefficientBins] = {
+            place: each.bins() for place, each in self._present.items()
+        }
+        """By attribute that has a histogram: what is told of it."""
 
     @property
     def counted(self) -> int:
@@ -105,19 +117,6 @@ class SourceHistograms:
         own = self._present[attribute], self._last[attribute]
         return CoefficientBins.joined([each.bins() for each in own])
 
-    @property
-    def attributes(self) -> tuple[int, ...]:
-        """The attributes that have a histogram."""
-        return tuple(self._present)
-
-    def summary(self, attribute: int, bins_max: int) -> CoefficientBins:
-        """Give an attribute that has a histogram in so many bins at most."""
-        own = self._present[attribute]
-        both = CoefficientHistogram(own.width, own.bits, places_max=bins_max, slots=SLOTS)
-        for each in (self._last[attribute], own):
-            both.merge(each)
-        return both.bins()
-
     def merge(self, other: Self) -> None:
         """Count what another shard counted lately, too."""
         for mine, theirs in ((self._present, other._present), (self._last, other._last)):
@@ -131,10 +130,15 @@ class SourceHistograms:
         self._number = max(self._number, other._number)
         self._newest_us = max(self._newest_us, other._newest_us)
         self._began_us, self._last_began_us = (min(each, default=NEVER) for each in begun)
+        self._summarise()
 
     def arrays(self) -> Arrays:
         """Give the state."""
-        state: Arrays = {"time": np.array(self._times(), np.int64)}
+        state: Arrays = {
+            "time": np.array(self._times(), np.int64), "due": np.array([self._due], np.int64),
+        }  # fmt: skip
+        for place, bins in self.summaries.items():
+            state |= {f"summary.{place}.{part}": getattr(bins, part) for part in SUMMARY_PARTS}
         for name, group in (("present", self._present), ("last", self._last)):
             for place, histogram in group.items():
                 for part, array in histogram.arrays().items():
@@ -147,32 +151,39 @@ class SourceHistograms:
         self._number, self._newest_us, self._began_us, self._last_began_us, self._came = times
         for name, group in (("present", self._present), ("last", self._last)):
             for place, histogram in group.items():
-                head = f"{name}.{place}."
-                own = {k.removeprefix(head): a for k, a in arrays.items() if k.startswith(head)}
-                histogram.restore(own)
+                histogram.restore(_below(arrays, f"{name}.{place}."))
+        if "due" not in arrays:  # a state of before there were summaries
+            self._summarise()
+            return
+        self._due = int(arrays["due"][0])
+        parts = {place: _below(arrays, f"summary.{place}.") for place in self._present}
+        self.summaries = {
+            place: CoefficientBins.of(*(own[part] for part in SUMMARY_PARTS))
+            for place, own in parts.items()
+        }
 
     def _times(self) -> tuple[int, int, int, int, int]:
         return self._number, self._newest_us, self._began_us, self._last_began_us, self._came
 
     def _count(self, segments: Segments, keys: Ints, begin: int, end: int) -> None:
         """Count the segments [begin, end): the first of a source all, of the others a sample."""
-        if self._last_began_us == NEVER and self._came < EVERY_UNTIL:
-            young = min(end, begin + EVERY_UNTIL - self._came)
-            self._count_sample(segments, keys, begin, young, 1)
-            begin = young
-        self._count_sample(segments, keys, begin, end, ONE_IN)
+        while begin < end:
+            upto, one_in = min(end, begin + self._due - self._came), ONE_IN
+            if self._last_began_us == NEVER and self._came < EVERY_UNTIL:
+                upto, one_in = min(upto, begin + EVERY_UNTIL - self._came), 1
+            self._count_sample(segments, keys, begin, upto, one_in)
+            begin = upto
+            if self._came == self._due:
+                self._summarise()
 
     def _count_sample(
         self, segments: Segments, keys: Ints, begin: int, end: int, one_in: int
     ) -> None:
-        if begin == end:
-            return
         self._came += end - begin
         drawn = np.empty(end - begin + 1, np.int64)
         count = segments_draw(
             segments.key, segments.reference, segments.sign, one_in - 1, begin, end, drawn
         )
-        self.changes += count > 0
         for place, histogram in self._present.items():
             histogram.count_drawn(segments, place, drawn[:count], one_in, keys)
 
@@ -194,12 +205,25 @@ class SourceHistograms:
 
     def _begin(self, at_us: int) -> None:
         """Begin a period, the first or one behind another that has segments enough."""
-        self.changes += 1
         if self._number == NEVER:
             self._began_us = at_us
         else:
             self._last, self._present = self._present, self._begun(self._present)
             self._last_began_us, self._began_us, self._came = self._began_us, at_us, 0
+            self._summarise()
+
+    def _summarise(self) -> None:
+        """Make the summaries anew, and say when to do so again."""
+        self.summaries = {place: self._summary(place) for place in self._present}
+        before = max((each.counted for each in self._last.values()), default=0)
+        self._due = self._came + max((self._came + before) // 2, SUMMARY_MIN)
+
+    def _summary(self, place: int) -> CoefficientBins:
+        own = self._present[place]
+        both = CoefficientHistogram(own.width, own.bits, places_max=SUMMED, slots=SLOTS)
+        for each in (self._last[place], own):
+            both.merge(each)
+        return both.bins()
 
     def _begun(self, before: Mapping[int, CoefficientHistogram]) -> dict[int, CoefficientHistogram]:
         """Begin histograms, with cells as narrow as fits those before."""
@@ -213,3 +237,8 @@ class SourceHistograms:
                 finest=None if old is None else old.power_needed,
             )  # fmt: skip
         return begun
+
+
+def _below(arrays: Mapping[str, npt.NDArray[np.generic]], head: str) -> Arrays:
+    """Give the arrays whose names begin so, by what follows."""
+    return {name.removeprefix(head): own for name, own in arrays.items() if name.startswith(head)}

@@ -54,13 +54,17 @@ class SegmentStore:
         store_apply(self.stored, self.columns, came(segments))
 
     def evict(self, before_us: int) -> None:
-        """Forget what ended at or before an event time."""
-        used = int(self.stored.sizes[USED])
+        """Forget what ended before an event time, once there is enough of it.
+
+        When that is, what is alive says, and not how many slots are free: a restored store has none
+        of those that were cut out, and is to forget with the others.
+        """
+        used, live = int(self.stored.sizes[USED]), len(self)
         ends = (self.stored.high[:used] * 1e6).astype(np.int64) + self.stored.reference[:used]
         keep = self.stored.alive[:used] & (ends >= before_us)
-        gone = used - int(keep.sum())
-        if (gone > SLOTS_MIN and gone * 4 > used) or gone == used:
-            self._pack(keep, used - gone)
+        gone = live - int(keep.sum())
+        if (gone > SLOTS_MIN and gone * 4 > live) or gone == live:
+            self._pack(keep, live - gone)
 
     def arrays(self) -> Arrays:
         """Give the state."""

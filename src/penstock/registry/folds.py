@@ -87,6 +87,17 @@ def folded_draft(standing: Draft, versions: Iterable[VersionChanges], expired: i
     )
 
 
+def changes_of(versions: Iterable[VersionChanges], group: str) -> list[QueryChanges]:
+    """List what versions changed in a group; one that was let go and came again begins anew."""
+    found: list[QueryChanges] = []
+    for item in versions:
+        if group in item.changes:
+            found.append(item.changes[group])
+        if group in item.let_go:
+            found.clear()
+    return found
+
+
 def folded(changes: Iterator[QueryChanges]) -> dict[str, pa.Table]:
     """Add up a group's changes: the entries that stand after all of them."""
     tables: dict[str, list[pa.Table]] = {}

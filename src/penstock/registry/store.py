@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.registry.folds import folded, folded_draft, is_long, left_groups
+from penstock.registry.folds import changes_of, folded, folded_draft, is_long, left_groups
 from penstock.registry.placement import PlacedBlocks
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.refusals import closed, only_read
@@ -227,9 +227,9 @@ class Registry:
     def entries(self, group: str) -> dict[str, pa.Table]:
         """Gather a group's standing entries by port, as they are now."""
         with self._lock:
-            every = [item.changes for item in self.reader(0, self.next_version - 1)]
-            every += [draft.changes for draft in self._gathered]
-            return folded(changes[group] for changes in every if group in changes)
+            own = changes_of(self.reader(0, self.next_version - 1), group)
+            own += [draft.changes[group] for draft in self._gathered if group in draft.changes]
+            return folded(iter(own))
 
     def undeclare(self, name: str, steps: Collection[str]) -> None:
         """Take a declaration back before anything ran: a base says what stands without it."""

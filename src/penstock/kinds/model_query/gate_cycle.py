@@ -28,7 +28,9 @@ from penstock.operators.model_query.figures import (
     GATE_PASSED,
     GATE_TAKEN,
     PASSED_FIRST,
+    SPARED,
     STREAM_CHANGES,
+    TAKEN,
 )
 from penstock.operators.model_query.stream_boxes import boxes_by_attribute
 from penstock.planning.selectivity.shares import DrawnShares
@@ -63,12 +65,13 @@ class StreamSeen:
     batches: int = 0
     measured: int = 0
     segments: int = 0
-    passed: dict[str, int] = field(default_factory=dict)
+    passed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By reader: of how many segments how many parts passed. One that came lately, or rested, has
+    counted fewer than the stream."""
     gates: dict[int, tuple[int, int]] = field(default_factory=dict)
     readers: tuple[str, ...] = ()
     """Those that the last look planned for."""
     looks: int = 0
-    migrations: int = 0
     tried: int = 0
     """Plans that were looked at."""
     counts: GateCounts | None = None
@@ -86,7 +89,9 @@ class StreamSeen:
         self.measured += 1
         self.segments += told[STREAM_CHANGES]
         for name, own in readers.items():
-            self.passed[name] = self.passed.get(name, 0) + own[PASSED_FIRST]
+            before = self.passed.get(name, (0, 0))
+            taken = own[TAKEN] + own[SPARED]
+            self.passed[name] = before[0] + taken, before[1] + own[PASSED_FIRST]
         passed = told.by(GATE_PASSED)
         for gate, taken in told.by(GATE_TAKEN).items():
             before = self.gates.get(int(gate), (0, 0))
@@ -112,7 +117,7 @@ class StreamSeen:
             return replace(self.counts, known=self.known)
         return GateCounts(
             segments=self.segments / max(self.measured, 1),
-            passed={name: own / max(self.segments, 1) for name, own in self.passed.items()},
+            passed={name: found / taken for name, (taken, found) in self.passed.items() if taken},
             known=self.known,
             gates={
                 plan.gates[gate]: passed / taken
@@ -168,7 +173,7 @@ class GateCycle(PlanCycle[GatePlan]):
         if not is_worth(found, before):
             seen.period = min(2 * seen.period, PERIOD_MAX)
             return None
-        seen.period, seen.migrations = FIRST_PERIOD, seen.migrations + 1
+        seen.period = FIRST_PERIOD
         return Revision(lambda number: GatePlan(number, found.plan))
 
     def _is_early(self, stream: str, seen: StreamSeen) -> bool:
@@ -228,6 +233,11 @@ class GateCycle(PlanCycle[GatePlan]):
         if stream not in self._seen:
             self._seen[stream] = StreamSeen(attributes=len(self._source(stream).attributes))
         return self._seen[stream]
+
+    def begin_anew(self, stream: str) -> None:
+        """Forget what was seen and planned of a stream that is about to be registered again."""
+        self._seen.pop(stream, None)
+        self.book.forget(stream)
 
     def forget_others(self, groups: Collection[str]) -> None:
         """Forget streams and readers that stand no more."""

@@ -76,6 +76,7 @@ class ModelWatch(PlanWatch[GatePlan]):
         if stream is not None and logical.shape.reads:
             name = signature(stream)
             if name not in self.house.registry.steps:
+                self.cycle.begin_anew(name)
                 draft.steps = {name: stream.to_json(), **draft.steps}
         return Promise(notes=self._notes(logical))
 

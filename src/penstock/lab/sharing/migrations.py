@@ -1,9 +1,11 @@
-"""Migrations: a model stream is forced from plan to plan through Spark, and killed in between.
+"""Migrations: model streams are forced from plan to plan through Spark, and killed in between.
 
-The process of an engine whose stream goes on to another plan when one is in force is killed with -9
-again and again, on both hosts. In the end every row is in exactly one batch, every plan was in
-force for a batch, and each shape was told in every batch, to the last bit, what a run without any
-plan tells. DuckDB looks at some batches and instants besides, as it does for users.
+Every stream of an engine goes on to another plan when its last one is in force, and the process is
+killed with -9 again and again, on both hosts. A batch costs about as much whether one stream
+changes its plan or ten, so there are several, each at its own pace. In the end every row is in
+exactly one batch, every plan was in force for a batch, and each shape was told in every batch, to
+the last bit, what a run without any plan tells. DuckDB looks at some batches and instants besides,
+as it does for users.
 """
 
 from __future__ import annotations
@@ -29,11 +31,13 @@ from penstock.lab.sharing import migrating
 from penstock.lab.sharing.ungated_replay import differing_rows
 from penstock.lab.timing import say
 
-PLANS = sized(5, 45, 500)
-"""Plans that the stream is forced to, on each host: each when the one before is in force."""
+STREAMS = sized(2, 5, 10)
+"""Streams, each read by shapes of its own."""
+PLANS = sized(5, 20, 50)
+"""Plans that every stream is forced to, on each host: each when the one before is in force."""
 FILES = 2
 """Files for each plan: it comes into force with the next batch but one."""
-BETWEEN = sized((6, 7), (8, 16), (25, 50))
+BETWEEN = sized((6, 7), (6, 14), (8, 20))
 """From and to how many batches a process lives."""
 HOSTS = sized(("embedded",), ("embedded", "cluster"), ("embedded", "cluster"))
 ROWS = 6
@@ -106,9 +110,9 @@ def live(command: list[str], environment: dict[str, str], batches: int, delay_s:
 
 
 def migrated(
-    host: str, plans: int, between: tuple[int, int], chance: np.random.Generator
+    host: str, streams: int, plans: int, between: tuple[int, int], chance: np.random.Generator
 ) -> Migrated:
-    """Force a stream to so many plans on a host, killing its engine between them; count."""
+    """Force streams to so many plans each on a host, killing their engine in between; count."""
     with (
         tempfile.TemporaryDirectory(prefix="migrated") as place,
         tempfile.TemporaryDirectory(prefix="mig", ignore_cleanup_errors=True) as scratch,
@@ -116,13 +120,14 @@ def migrated(
         home, source = Path(place) / "home", Path(place) / "in"
         rows = put_files(source, FILES * plans, chance)
         module = migrating.__name__
-        command = [sys.executable, "-m", module, str(home), str(source), host, str(plans)]
+        command = [sys.executable, "-m", module, str(home), str(source), host]
+        command += [str(streams), str(plans)]
         # What a killed Spark leaves behind goes with this directory.
         environment = {**os.environ, "TMPDIR": scratch, "SPARK_LOCAL_DIRS": scratch}
         for kills in range(LIVES_MAX):
             lives, delay_s = int(chance.integers(*between)), 0.5 * float(chance.random())
             if live(command, environment, lives, delay_s) == 0:
-                return _counted(home, rows, plans, kills)
+                return _counted(home, rows, streams * plans, kills)
             say(f"migrations: {host}, killed {kills + 1} times")
     raise AssertionError(f"{LIVES_MAX} processes were killed, and the work is not done")
 
@@ -132,20 +137,22 @@ def _counted(home: Path, rows: int, plans: int, kills: int) -> Migrated:
     desk = Desk(home)
     batches = [desk.log.read(number) for number in range(desk.log.newest() + 1)]
     versions = np.array([-1 if own is None else own.version for own in batches])
-    stream = desk.registry.steps[desk.subscription("shape0").group]["reads"][0]
+    streams = [group for group in desk.registry.steps if group.startswith("model_stream")]
     began = [
-        own.version
+        (stream, own.version)
         for own in desk.registry.reader(0, desk.registry.version)
+        for stream in streams
         if stream in own.changes and PLAN_PORT in own.changes[stream].adds
     ]
     assert len(began) == plans, f"{len(began)} plans were published"
-    # A plan was in force if a batch ran before the next one came.
-    firsts = np.searchsorted(versions, began)
-    outcomes = list(verify(desk.registry, desk.log))
+    # A plan was in force if a batch ran before the next one of its stream came.
+    firsts = {(stream, int(np.searchsorted(versions, version))) for stream, version in began}
+    outcomes = verify(desk.registry, desk.log)
+    assert not (failed := [str(each) for own in outcomes for each in own.failures]), failed
     lost, doubled = differing_rows(desk)
     desk.close()
     return Migrated(
-        migrations=len(np.unique(firsts[firsts < len(versions)])),
+        migrations=sum(batch < len(versions) for _, batch in firsts),
         kills=kills,
         batches=len(batches),
         rows=rows,
@@ -162,20 +169,21 @@ def run(size: Size) -> Findings:
     """Migrate on every host, and say what was lost or doubled."""
     rows: list[dict[str, Cell]] = []
     for place, host in enumerate(HOSTS[size]):
-        found = migrated(host, PLANS[size], BETWEEN[size], generator(190, place))
+        chance = generator(190, place)
+        found = migrated(host, STREAMS[size], PLANS[size], BETWEEN[size], chance)
         rows.append({
-            "host": host, "migrations": found.migrations, "kills": found.kills,
-            "batches": found.batches, "rows": found.rows, "results": found.results,
-            "rows not in one batch": found.missing_rows, "lost": found.lost,
-            "doubled": found.doubled, "missing for DuckDB": found.missing,
-            "surplus for DuckDB": found.surplus,
+            "host": host, "streams": STREAMS[size], "migrations": found.migrations,
+            "kills": found.kills, "batches": found.batches, "rows": found.rows,
+            "results": found.results, "rows not in one batch": found.missing_rows,
+            "lost": found.lost, "doubled": found.doubled,
+            "missing for DuckDB": found.missing, "surplus for DuckDB": found.surplus,
         })  # fmt: skip
-    yield Table.of("A stream that goes from plan to plan, and is killed", rows)
+    yield Table.of("Streams that go from plan to plan, and are killed", rows)
 
     def total(name: str) -> int:
         return sum(int(row[name] or 0) for row in rows)
 
-    plans = len(HOSTS[size]) * PLANS[size]
+    plans = len(HOSTS[size]) * STREAMS[size] * PLANS[size]
     yield at_least("Plans that were in force", total("migrations"), plans)
     yield at_least("Kills", total("kills"), len(HOSTS[size]))
     yield at_least("Results", total("results"), PLANS[size])

@@ -15,17 +15,16 @@ from penstock.models.source_histograms import SourceHistograms
 from penstock.operators.model_query.figures import STREAM_BOXES
 from penstock.vocabulary.figures import Tally
 
-BOXES_MAX = 64
-"""Boxes that are told of an attribute at most."""
-
 
 def told_boxes(histograms: SourceHistograms) -> Tally:
-    """Tell the histograms of all attributes."""
-    found = Tally()
-    for attribute in histograms.attributes:
-        for box, count in boxes_of(histograms.summary(attribute, BOXES_MAX)).items():
-            found[STREAM_BOXES, attribute, box] += count
-    return found
+    """Tell the histograms of all attributes, as they were summarised last."""
+    return Tally(
+        {
+            (STREAM_BOXES, attribute, box): count
+            for attribute, bins in histograms.summaries.items()
+            for box, count in boxes_of(bins).items()
+        }
+    )
 
 
 def boxes_of(bins: CoefficientBins) -> dict[str, int]:

@@ -58,6 +58,8 @@ class ModelStreamOperator:
         self._changed = Segments.none(*self._columns)
         self._netted: Segments | None = None
         self._gates = StreamGates(len(step.source.attributes))
+        # Every shard that has a part of the keys follows the plans: the first one tells of them.
+        self._tells_plans = share.number == 0
         self._migrations = 0
         self._histograms = SourceHistograms(source_shape(step.source).degrees)
         self._boxes: Tally | None = None
@@ -152,10 +154,10 @@ class ModelStreamOperator:
         none = Segments.none(*self._columns)
         self._changed, self._netted = Segments.joined([none, *parts]), None
         self._gates.renew()
-        before = self._histograms.changes
+        before = self._histograms.summaries
         self._histograms.count(self._changed)
-        if self._histograms.changes != before:
-            self._boxes = None  # of a few segments none may be in the sample
+        if self._histograms.summaries is not before:
+            self._boxes = None
         lost = self._standing.take(self._changed, self.now)
         self.met[FORGOTTEN_SEGMENTS] += lost
         self._held = self._frontier = None
@@ -206,7 +208,8 @@ class ModelStreamOperator:
         """Say what the last batch met, once for all that read it."""
         changed = len(self._changed) if self.has_moved else 0
         found = Tally({STREAM_ROWS: self.met[MODEL_ROWS, 0], STREAM_CHANGES: changed})
-        found[MIGRATIONS] = self._migrations
+        if self._tells_plans:
+            found[MIGRATIONS] = self._migrations
         for gate, taken, passed in self._gates.counted() if self.has_moved else ():
             found[GATE_TAKEN, gate], found[GATE_PASSED, gate] = taken, passed
         return found

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.algebra.models import Fidelity
-from penstock.algebra.sharing import Consumers, SharingPlan
+from penstock.algebra.sharing import Consumers, SharedExpression, SharingPlan
 from penstock.models.sharing.workloads import Expression, SharedWorkload
 from penstock.planning.sharing.selectivities import READINGS, Reading, Selectivities
 from penstock.planning.sharing.statistics import SharingSettings, SharingStatistics, UnitCosts
@@ -71,6 +71,8 @@ class CostModel:
         self.selectivities = Selectivities(workload, statistics)
         self._literal = fidelity == "literal"
         self._known: dict[SharingPlan, PlanCost] = {}
+        self._is_flat = all(len(way) == 1 for way in workload.ways.values())
+        self._instances: dict[tuple[int, Consumers, Reading], float] = {}
 
     def units(self, expression: int) -> UnitCosts:
         """Give the unit costs of an expression."""
@@ -91,7 +93,27 @@ class CostModel:
 
     def by_expression(self, plan: SharingPlan, reading: Reading = "estimate") -> list[float]:
         """Give what every expression costs."""
+        if self._is_flat and not any(own.union for own in plan.expressions):
+            return [self._flat(number, own, reading) for number, own in enumerate(plan.expressions)]
         return _Pass(self, plan, reading, self._literal).costs()
+
+    def _flat(self, number: int, shared: SharedExpression, reading: Reading) -> float:
+        """Give what an expression costs that is the whole way of its queries, without unions."""
+        cost = len(shared.alone) * self.units(number).alone
+        cost += sum(self._instance(number, consumers, reading) for consumers in shared.cover)
+        return cost * self.statistics.rate
+
+    def _instance(self, number: int, consumers: Consumers, reading: Reading) -> float:
+        """Give what a covering stage costs that reads the source, with its compensations."""
+        place = number, consumers, reading
+        if place not in self._instances:
+            units = self.units(number)
+            cost = units.alone
+            if not self.workload.expressions[number].agree(consumers):
+                passes: float = getattr(self.selectivities.cover(number, consumers), reading)
+                cost = units.cover + len(consumers) * passes * units.compensation
+            self._instances[place] = cost
+        return self._instances[place]
 
     def reaching(self, plan: SharingPlan, reading: Reading = "estimate") -> dict[int, float]:
         """Give, by expression, the most segments that reach one of its covering stages."""

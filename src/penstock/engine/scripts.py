@@ -159,7 +159,8 @@ def _execute(
         case Explain(of=of, each=each, options=options, what_if=what_if):
             query = of if isinstance(of, str) else of.text
             rows = _rows(each, frames)
-            outcome.explanations.append(desk.explain(query, rows, options, what_if))
+            key = None if each is None else each.key
+            outcome.explanations.append(desk.explain(query, rows, options, what_if, key))
         case ExplainTuple(subscription=name, relation=relation, values=values):
             outcome.explanations.append(desk.explain_tuple(name, relation, values))
         case Select():

@@ -14,7 +14,7 @@ import pytest
 import penstock as ps
 from penstock.kernels import machine_code
 from penstock.spark.failures import explain_failure
-from penstock.spark.sources import settled_source
+from penstock.spark.source_texts import settled_source
 from penstock.storage import disk
 from tests.support.desks import desk_with_events
 

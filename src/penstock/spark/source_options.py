@@ -25,7 +25,7 @@ LISTED = {
     "allowBackslashEscapingAnyCharacter allowUnquotedControlChars dropFieldIfAllNull "
     "ignoreNullFields pretty sortKeys inferTimestamp writeNonAsciiCharacterAsCodePoint "
     "useUnsafeRow explodeEmbeddedArray",
-    "orc": "mergeSchema compression",
+    "orc": "mergeSchema compression orc.compress",
     "parquet": "mergeSchema parquet.compression compression datetimeRebaseMode int96RebaseMode",
     "text": "compression wholetext encoding lineSep",
 }

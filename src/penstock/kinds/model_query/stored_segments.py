@@ -265,6 +265,6 @@ def _noted(path: Path) -> dict[str, Any] | None:
     """Read what stands beside a file of segments; None if that is no note."""
     try:
         facts = unsealed(read_json(path))
-    except (ValueError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         return None
     return facts if "file" in facts else None

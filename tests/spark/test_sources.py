@@ -13,10 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark import sessions
 from penstock.spark.columns import arrow_schema, spark_schema
+from penstock.spark.source_options import LISTED
+from penstock.spark.source_texts import SourceText
 from penstock.spark.sources import CORRUPT, explain_failure, open_source, replay
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds import market
-from penstock.worlds.catalogue import GeneratedOptions
+from penstock.worlds.catalogue import WORLDS, GeneratedOptions
 from tests.spark.conftest import Drain
 
 PAIRS = pa.schema([("a", pa.int64()), ("b", pa.string())])
@@ -174,6 +176,47 @@ def test_options_that_no_reader_has_are_refused(
         open_source(spark, f"{name}:{tmp_path}", {"maxFilesPerTriger": 1}, PAIRS)
     with pytest.raises(PenstockError, match=r"SRC-015.*Did you mean event_time\?"):
         open_source(spark, f"{name}:{tmp_path}", {"event_tme": "at"}, PAIRS)
+
+
+def test_the_lists_of_options_are_those_of_spark(spark: SparkSession) -> None:
+    sql = spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+    readers = {
+        "csv": sql.catalyst.csv.CSVOptions,
+        "json": sql.catalyst.json.JSONOptions,
+        "orc": sql.execution.datasources.orc.OrcOptions,
+        "parquet": sql.execution.datasources.parquet.ParquetOptions,
+        "text": sql.execution.datasources.text.TextOptions,
+    }
+    for name, reader in readers.items():
+        own = set(str(reader.getAllOptions().mkString(",")).split(","))
+        assert set(LISTED[name].split()) == own, name
+
+
+DECLARED = pa.schema(
+    [("n", pa.uint32()), ("d", pa.decimal128(9, 2)), ("at", pa.timestamp("us")),
+     ("on", pa.date32()), ("zone", pa.timestamp("us", "UTC")), ("is", pa.bool_())]
+)  # fmt: skip
+
+
+def test_columns_are_told_without_spark_as_spark_finds_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    stored = tmp_path / "stored"
+    stored.mkdir()
+    rows = [pa.field("s", pa.large_string()), pa.field("ms", pa.timestamp("ms")), *DECLARED]
+    pq.write_table(pa.schema(rows).empty_table(), stored / "a.parquet")
+    worlds = [f"{name}:{stream}" for name, world in WORLDS.items() for stream in world.streams]
+    cases: list[tuple[str, dict[str, object], pa.Schema | None]] = [
+        (f"parquet:{stored}", {"maxFilesPerTrigger": 1}, None),
+        (f"csv:{tmp_path}", {"header": True}, DECLARED),
+        (f"json:{tmp_path}", {"mode": "FAILFAST"}, DECLARED),
+        *((world, {}, None) for world in worlds if world != "aircraft:positions"),
+    ]
+    for source, options, declared in cases:
+        told = SourceText.of(source, options).columns(declared)
+        found = arrow_schema(open_source(spark, source, options, declared))
+        assert told is not None and told.types == found.types and told.names == found.names
+        assert [field.metadata for field in told] == [field.metadata for field in found], source
 
 
 def test_a_directory_that_is_misspelt_is_named(spark: SparkSession, tmp_path: Path) -> None:

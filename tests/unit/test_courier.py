@@ -242,6 +242,22 @@ def test_a_missing_batch_is_an_error(tmp_path: Path) -> None:
         list(followed(of.courier, "a", None))
 
 
+def test_what_no_error_was_foreseen_for_is_told_and_gone_on_from(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    of.commit([(1, 0)])
+    manifest = next(tmp_path.rglob("000000000000.json"))
+    whole = manifest.read_bytes()
+    manifest.unlink()
+    manifest.mkdir()
+    with pytest.raises(PenstockError, match=r"\[DEL-015\].*batch 0 cannot be read: OSError"):
+        list(followed(of.courier, "a", None))
+    manifest.rmdir()
+    manifest.write_bytes(whole)
+    of.end()
+    assert list(followed(of.courier, "a", None)) == of.read("a") != []
+
+
 def test_a_reader_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
     of = LogOfMatches(tmp_path)
     of.claims.give("a", selection([1]))

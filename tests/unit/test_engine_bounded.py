@@ -41,6 +41,7 @@ from penstock.vocabulary.losses import LATE_ROWS
 from penstock.vocabulary.shared_figures import ARRIVED, HELD, HURRIED_ROWS, ROWS_WAITING
 from tests.support.bounded_streams import STREAM, Asking, Moving
 from tests.support.desk_runs import DeskRun
+from tests.support.waiting import until
 
 TIGHT = (
     "SELECT r.n AS r, s.n AS s FROM r JOIN s ON r.k = s.k WITHIN 3 SECONDS MEMORY 10 ROWS "
@@ -447,6 +448,28 @@ def test_the_pulse_beats_once_until_its_batch_has_come() -> None:
     assert beats == [2, 3]
     assert "5 rows wait" in news[0]
     assert "answers again" in news[1]
+
+
+def test_the_pulse_goes_on_when_the_disk_has_room_again() -> None:
+    news, beaten, tried = list[str](), threading.Event(), list[int]()
+
+    def beat() -> int:
+        tried.append(len(tried))
+        if len(tried) < 3:
+            raise PenstockError("RUN-015", "The disk is full.", "Make room.")
+        beaten.set()
+        return 2
+
+    made = pulse(Turn(running=True), news, beat)
+    made.take(report(5))
+    assert beaten.wait(600)
+    made.stop()
+    assert len(tried) == 3 and "RUN-015" in news[1] and len(news) == 2, "it is told once"
+    ending = pulse(Turn(running=False), news, beat, begin_again=lambda: None)
+    tried.clear()
+    ending.take(report(1))
+    until(lambda: ending.error is not None)
+    assert not ending.pending and "RUN-015" in str(ending.error)
 
 
 def test_a_run_that_ends_goes_on_for_rows_that_wait() -> None:

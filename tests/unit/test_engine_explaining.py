@@ -56,6 +56,31 @@ def test_a_join_is_explained(run: DeskRun) -> None:
     assert standing.text().splitlines()[1].split()[:2] == ["group", sub.group]
 
 
+def test_rows_that_would_be_refused_are_named(run: DeskRun, tmp_path: Path) -> None:
+    """Of a text whose group is new and of one whose group stands, and where there is a plan."""
+    rows = tmp_path / "each.csv"
+    rows.write_text("who,low,high\na,1,5\nb,x,5\nc,9,2\na,1,5\n")
+    ranged = TEXT.replace("1 AND 5", ":low AND :high")
+    script = f"EXPLAIN {ranged} FOR EACH ROW OF '{rows}' KEY who"
+    (new,) = say(run.desk, script)
+    say(run.desk, script.replace("EXPLAIN", "SUBSCRIBE s TO"))
+    (standing,) = say(run.desk, script)
+    receipt = run.desk.add("s", rows).refused
+    assert isinstance(new, Explanation) and isinstance(standing, Explanation)
+    for explained in (new, standing):
+        text, notes = explained.text(), explained.notes
+        assert [note[:6] for note in notes] == ["Row 1 ", "Row 2 ", "Row 3 "]
+        assert "[REG-005] Value 'x'" in notes[0]
+        assert "[REG-004]" in notes[1] and "[REG-003]" in notes[2]
+        assert all(note in text for note in notes)
+    assert {row["row"] for row in receipt.to_pylist()} == {0, 1, 2, 3}
+    assert (new.is_new, standing.is_new, standing.queries) == (True, False, 1)
+    rows.write_text("low,high\n" + "x,5\n" * 9)
+    (none,) = say(run.desk, f"EXPLAIN {ranged} FOR EACH ROW OF '{rows}'")
+    assert isinstance(none, Explanation)
+    assert len(none.notes) == 6 and none.notes[-1] == "4 more rows would be refused."
+
+
 def test_options_of_scripts_are_kept(run: DeskRun) -> None:
     script = f"SUBSCRIBE s TO {TEXT} OPTIONS (mode = 'identify', alpha = 0.5)"
     say(run.desk, script)

@@ -13,6 +13,7 @@ import pytest
 from penstock.delivery.cursors import Cursors
 from penstock.engine import Desk
 from penstock.engine.home_check import check_home, repair_home
+from penstock.engine.sweeps import SweepRequest, sweep
 from penstock.kinds.statistics import Statistics
 from penstock.lab.crash_points.all_kinds import AllKinds
 from penstock.lab.crash_points.lives import HOME, HomeLife
@@ -26,7 +27,9 @@ from penstock.storage.seals import sealed
 from penstock.storage.state import OLDER
 from penstock.storage.suspensions import Suspension, Suspensions
 from penstock.storage.transcripts import Transcript, Transcripts
+from penstock.views.dropped_stores import note_dropped
 from penstock.vocabulary.errors import PenstockError
+from tests.support.view_lives import view
 
 Damage = Callable[[Path, Path | None], None]
 
@@ -54,11 +57,19 @@ def swap(file: Path, older: Path | None) -> None:
     shutil.copy(older, file)
 
 
+SWEPT = """
+CREATE STREAM positions FROM 'harbour:positions' OPTIONS (event_time = 'ts', rows = 200);
+SUBSCRIBE above TO SELECT vessel, starts, ends FROM positions MODEL x = x + vx * t KEY vessel
+  WHERE x > :line ERROR WITHIN 10;
+"""
 HARMLESS = {
     (delete, "registry/announcements/#.txt"): "opening announces what is not announced",
     (delete, "checkpoint/commits/#"): "Spark runs its last batch again: it is taken as it was left",
     (delete, "transcripts/#-#.arrow"): "not needed any more, or refused when its batch comes again",
     (delete, "server/tokens/#.json"): "it is revoked: nobody is admitted by it",
+    (delete, "segments/positions-#.parquet"): "a sweep makes it again",
+    (delete, "segments/positions-#.json"): "a sweep makes the segments again",
+    (delete, "views/#-#.dropped"): "the schema of a view that was dropped stays in PostgreSQL",
 }
 """What a check passes over, and why nothing goes wrong by it."""
 NOBODYS = re.compile(r"\.lock|.*\.crc")
@@ -91,6 +102,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         offsets = offsets_of(path / "checkpoint", batch)
         told = Transcript(batch, {"g": b"state"}, b"part")
         Transcripts(path / "transcripts").write(0, batch, told, offsets)
+    note_dropped(view().step(), path, 99)
+    swept = SweepRequest(script=SWEPT, settings={"line": [0.0]}, directory=path / "segments")
+    sweep(swept, None, lambda *_: None)
     return path
 
 
@@ -109,6 +123,7 @@ def kind_of(home: Path, file: Path) -> str:
     """Name a file without its numbers and groups."""
     name = file.relative_to(home).as_posix()
     name = re.sub(r"(views|tokens)/[0-9a-f]+", r"\1/#", name)
+    name = re.sub(r"(segments/\w+)-[0-9a-f]+", r"\1-#", name)
     name = re.sub(r"(registry/\w+/\d+)/(?!block|manifest).*", r"\1/entries", name)
     return re.sub(r"\d+", "#", name)
 
@@ -121,7 +136,7 @@ def newest_of_kinds(home: Path) -> dict[str, tuple[Path, Path | None]]:
             files.setdefault(kind_of(home, file), []).append(file)
     found: dict[str, tuple[Path, Path | None]] = {}
     for kind, own in files.items():
-        if own[-1].parent.name == "views":
+        if own[-1].suffix == ".duckdb":
             found[kind] = (own[-1], home.parents[1] / "older" / own[-1].name)
             continue
         others = [file for file in own[:-1] if file.read_bytes() != own[-1].read_bytes()]
@@ -144,7 +159,8 @@ def test_a_home_has_the_kinds_of_files_that_are_known(home: Path) -> None:
         "penstock.json", "retention.json", "retention.edition", OLDER, "transcripts/#-#.arrow",
         "statistics.json", "statistics.edition", "sinks/cursors.json", "sinks/cursors.edition",
         "registry/announcements/#.txt", "registry/suspensions/batch-#-g.json", "state/#.arrow",
-        "checkpoint/metadata", "views/#-#.duckdb", "server/tokens/#.json",
+        "checkpoint/metadata", "views/#-#.duckdb", "views/#-#.dropped", "server/tokens/#.json",
+        "segments/positions-#.parquet", "segments/positions-#.json",
         "checkpoint/offsets/#", "checkpoint/commits/#", "checkpoint/sources/#/#",
         "results/kept.json", "results/volumes/#-#.volume",
         "results/#/#.json", "results/#/#-#-#-events.parquet", "results/#/#-#-#-matches.parquet",
@@ -169,8 +185,11 @@ def test_damage_to_every_kind_of_file_is_named_with_a_remedy(home: Path, damage:
         named = [fact for fact, _ in told if file.name in fact or file.parent.name in fact]
         if file.suffix == ".volume" and damage is delete:
             named = [fact for fact, _ in told if "batch and results are" in fact]
+        if kind.startswith("segments/"):
+            named = [fact for fact in named if "[SWP-011]" in fact]
         if kind.startswith("views/"):
-            named = [fact for fact in named if "[VIEW-012]" in fact]
+            code = "[VIEW-012]" if file.suffix == ".duckdb" else "[VIEW-015]"
+            named = [fact for fact in named if code in fact]
         if not named and (damage, kind) not in HARMLESS:
             silent.append((kind, told))
         assert all(remedy for _, remedy in told)

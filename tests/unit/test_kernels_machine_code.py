@@ -86,12 +86,14 @@ def test_a_text_is_another_when_what_it_reaches_is(tmp_path, monkeypatch) -> Non
     assert all(digest(tmp_path / f"{name}.py") != old for name, old in before.items())
 
 
-@pytest.mark.parametrize("damage", [b"", b"nonsense", b"half"])
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"half", b"bit"])
 def test_a_damaged_file_is_compiled_again(load, tmp_path, damage: bytes) -> None:
     assert load(TEXT).twice(4) == 8
     (path,) = files(tmp_path)
     whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2] if damage == b"half" else damage)
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    path.write_bytes({b"half": whole[:middle], b"bit": flipped}.get(damage, damage))
     before = compiled()
     assert load(TEXT).twice(4) == 8
     assert compiled() - before == 1

@@ -14,8 +14,9 @@ import pytest
 import penstock as ps
 from penstock.kernels import machine_code
 from penstock.spark.failures import explain_failure
-from penstock.spark.sources import settled_source
+from penstock.spark.source_texts import settled_source
 from penstock.storage import disk
+from penstock.storage.files import write_first
 from tests.support.desks import desk_with_events
 
 NOBODY = 65_534
@@ -44,6 +45,16 @@ def locked_home() -> Iterator[Path]:
                 os.seteuid(0)
             for path, mode in modes.items():
                 path.chmod(mode)
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "a" * 300, "below/" + "b" * 300])
+def test_a_place_that_can_be_no_directory_is_told(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ps.PenstockError, match="ENG-063") as refused:
+        ps.Engine(tmp_path / place)
+    assert str(tmp_path / place.removesuffix("/below"))[:90] in refused.value.fact
+    with pytest.raises(ps.PenstockError, match="ENG-063"):
+        write_first(tmp_path / place / "one", b"1")
 
 
 def test_a_home_that_cannot_be_written_is_read_and_says_why_no_engine_opens_it(

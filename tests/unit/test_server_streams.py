@@ -32,6 +32,7 @@ from tests.support.serving import (
     numbers,
     refused,
 )
+from tests.support.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -153,6 +154,22 @@ def test_a_dropped_subscription_ends_its_streams(run: OrderRun, served: ServedOr
             told = [data for _, data in found]
         assert told[-1] and told[-1]["error"]["code"] == "REG-001"
         assert refused(client.get("/subscriptions/whole/changes")) == (404, "REG-001")
+
+
+def test_a_home_that_cannot_be_followed_for_a_while_is_gone_on_with(
+    run: OrderRun, served: ServedOrders
+) -> None:
+    """Whatever the reason: a client is told so by /health, and misses nothing."""
+    following = run.desk.log.manifest(run.desk.log.newest() + 1)
+    with served.client() as client, followed(client, "whole", after="now") as found:
+        following.mkdir()
+        until(lambda: client.get("/health").status_code == 503)
+        assert refused(client.get("/health")) == (503, "SRV-021")
+        following.rmdir()
+        until(lambda: client.get("/health").status_code == 200)
+        first = run.orders
+        run.more(3)
+        assert next_numbers(found, 3) == list(range(first, first + 3))
 
 
 def test_wrong_places_to_begin_are_refused(run: OrderRun, served: ServedOrders) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from penstock.delivery.changes import Change
 from penstock.delivery.cursors import Cursors
 from penstock.delivery.sink_pool import SinkPool
 from penstock.delivery.sinks import ConsoleSink, SinkRunner
+from penstock.storage import disk
 from penstock.storage.files import write_json
 from tests.support.followers import LogOfMatches, selection
 
@@ -235,6 +238,39 @@ def test_sinks_go_with_their_subscriptions_when_they_have_all(
     assert [runner.cursor for runner in pool.runners] == ["t.function", "t.function-2"]
     assert pool.cursors.tokens().keys() == {"t.function", "t.function-2"}
     assert pool.add("s", lambda _one: None).cursor == "s.function", "it is as if it never was"
+
+
+def test_sinks_go_on_while_the_disk_is_full(
+    of: LogOfMatches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cursors cannot be kept meanwhile: that is told once, and tried until there is room."""
+    monkeypatch.setattr(sink_pool, "CURSORS_EVERY_S", 0.0)
+    told, taken, is_full, tried = list[tuple[str, str]](), list[str](), [True], list[Path]()
+
+    def full(deed: str, path: Path, _target: Path | None) -> None:
+        if deed == "wrote" and is_full[0]:
+            tried.append(path)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    def take(change: Change) -> None:
+        if change.token == ALL[3] and len(tried) < 3:
+            raise ConnectionError("It is tried again, by whoever keeps the cursors.")
+        taken.append(change.token)
+
+    pool = SinkPool(Cursors(tmp_path / "sinks"), lambda *words: told.append(words))
+    pool.add("s", take, "sink")
+    of.running = True
+    with disk.watched(full):
+        pool.begin(of.courier)
+        of.end()
+        pool.finish(drain=True, patience_s=600)
+        assert taken == ALL and len(tried) >= 3
+        (words,) = [text for name, text in told if not name]
+        assert "cannot be kept: The disk is full" in words
+        is_full[0] = False
+        pool.begin(of.courier)
+        pool.finish(drain=True, patience_s=600)
+    assert taken == ALL and Cursors(tmp_path / "sinks").token("s.sink") is not None
 
 
 def test_the_console_shows_a_line_per_change(capsys: pytest.CaptureFixture[str]) -> None:

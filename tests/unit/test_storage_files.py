@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from penstock.engine import Desk
 from penstock.storage import disk
 from penstock.storage.files import (
     publish_directory,
@@ -43,6 +47,24 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
     write_file(path, b"new")
     assert path.read_bytes() == b"new"
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+    """Also by opening a home; what somebody writes who lives, or others, stays."""
+    home = tmp_path / "home"
+    Desk(home).close()
+    (home / "sinks").mkdir()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    dead = [f".{name}.{pid}-7.tmp" for name in ("cursors.json", "a") for pid in (gone.pid, 9**20)]
+    others = [f".cursors.json.{os.getpid()}-7.tmp", ".mine.tmp", "cursors.json"]
+    for name in (*dead, *others):
+        (home / "sinks" / name).write_bytes(b"half")
+    (home / f".retention.json.{gone.pid}-7.tmp").write_bytes(b"half")
+    (home / f".directory.{gone.pid}-7.tmp").mkdir()
+    with closing(Desk(home)):
+        assert {path.name for path in (home / "sinks").iterdir()} == set(others)
+        assert not list(home.glob(".retention*")) and list(home.glob(".directory*"))
 
 
 def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path) -> None:

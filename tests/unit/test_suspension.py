@@ -93,7 +93,7 @@ def test_a_text_that_takes_too_long_rests_until_it_is_resumed(
     monkeypatch.undo()
     (told,) = run.desk.suspended.subscriptions().items()
     assert told[0] == "dear" and told[1].batch == 1 and "RUN-013" in told[1].reason
-    assert "suspended from batch 1 on" in str(run.desk.explain("dear").notes)
+    assert "suspended from batch 1 on" in run.desk.explain("dear").text()
     assert any("suspended from batch 1 on" in each.text for each in run.desk.notices)
     assert run.figures.total(UNANSWERED_ROWS) >= 20
     run.batch(**rows(2))

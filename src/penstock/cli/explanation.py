@@ -12,6 +12,7 @@ from penstock.cli.screen import Screen
 from penstock.cli.scripts import is_script, read_home, read_script
 from penstock.cli.startup import start_spark
 from penstock.engine import Engine
+from penstock.engine.early_checks import check_early
 from penstock.engine.explanation import drawing_of
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.vocabulary.errors import PenstockError
@@ -66,6 +67,7 @@ def _of_script(path: Path, home: Path | None, screen: Screen, what_if: str) -> l
         tempfile.TemporaryDirectory(prefix="penstock-") as scratch,
         Engine(home or Path(scratch) / "home") as engine,
     ):
+        check_early(engine.desk, text)
         start_spark(engine, screen)  # it knows the columns of the sources
         with screen.busy(f"Reading {path}"):
             outcome = engine.sql(text)

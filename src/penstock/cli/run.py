@@ -20,6 +20,7 @@ from penstock.cli.scripts import home_of, read_script
 from penstock.cli.startup import compile_kernels, start_spark
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
+from penstock.engine.early_checks import check_early
 from penstock.engine.figures import OPERATORS_MS
 from penstock.engine.losses import loss_words
 from penstock.engine.runner import HostName
@@ -53,6 +54,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
     home = home_of(path, options.home)
     record = True if options.record else None
     with Engine(home, host=options.host, record=record) as engine:
+        check_early(engine.desk, text)
         start_spark(engine, screen)
         with screen.busy(f"Carrying out {path}"):
             outcome = engine.sql(text)

@@ -17,6 +17,7 @@ from rich.table import Table
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import read_home, read_script
 from penstock.engine.sweeps import COMBINATIONS_MAX, SweepReport, SweepRequest, Values, sweep
+from penstock.kinds.sweeps import SEGMENTS
 from penstock.vocabulary.errors import PenstockError
 
 SHOWN_MAX = 200
@@ -43,7 +44,7 @@ def sweep_script(script: Path, options: SweepOptions, screen: Screen) -> None:
     if options.out is not None and options.out.suffix.lower() not in WRITERS:
         fact = f"{options.out} is neither a .csv nor a .parquet file."
         raise PenstockError("SWP-008", fact, "Name one that ends so.")
-    directory = options.segments or (options.home or script.parent) / "segments"
+    directory = options.segments or (options.home or script.parent) / SEGMENTS
     request = SweepRequest(
         script=text, settings=settings, directory=directory, subscription=options.subscription,
         rows_max=options.rows_max,

@@ -295,7 +295,8 @@ class Courier:
                     "Restore the home directory from a copy; `penstock verify` names what is lost.",
                 )
             shares = self._reader.shares(logged, slots, wanted)
-        except PenstockError as failure:
+        except Exception as raised:  # noqa: BLE001  # nobody else would tell those who wait
+            failure = raised if isinstance(raised, PenstockError) else _unread(batch, raised)
             return 0, Shares(unread=dict.fromkeys(names or list(self._followers), failure))
         for group, error in shares.unread_groups.items():
             for name in names or list(self._followers):
@@ -362,6 +363,12 @@ class Courier:
 
     def _all(self, place: Progress) -> list[Follower]:
         return [each for own in self._followers.values() for each in own if each.place is place]
+
+
+def _unread(batch: int, error: Exception) -> PenstockError:
+    fact = f"The results of batch {batch:,} cannot be read: {type(error).__name__}: {error}."
+    remedy = "Go on from the last token; if it stays so, `penstock check` names damaged files."
+    return PenstockError("DEL-015", fact, remedy)
 
 
 def _wake(followers: list[Follower]) -> None:

@@ -105,8 +105,9 @@ class Cursors:
         """Make durable what was noted."""
         if self._tokens != self._written:
             make_directory(self._directory)
-            self._written = dict(self._tokens)
-            write_edition(self.path, {"tokens": self._written})
+            tokens = dict(self._tokens)
+            write_edition(self.path, {"tokens": tokens})
+            self._written = tokens
 
 
 def read_cursors(path: Path) -> dict[str, str]:

@@ -19,6 +19,7 @@ from penstock.delivery.courier import Courier, Follower
 from penstock.delivery.cursors import HOME, PROCESS, Cursors, cursor_of
 from penstock.delivery.sink_kinds import BatchSink
 from penstock.delivery.sinks import LOGGER, Sink, SinkRunner, Tell
+from penstock.vocabulary.errors import PenstockError
 
 CURSORS_EVERY_S = 1.0
 CURSORS_SHARE = 50
@@ -50,6 +51,8 @@ class SinkPool:
         self._lock = threading.Lock()
         self._keeper: threading.Thread | None = None
         self._closing = threading.Event()
+        self._unkept: str | None = None
+        """Why cursors could not be written when that was tried last."""
 
     @property
     def runners(self) -> list[SinkRunner]:
@@ -258,4 +261,14 @@ class SinkPool:
             for runner, token, turn in zip(runners, tokens, turns, strict=True):
                 if (behind := runner.progress(token, turn)) is not None:
                     self.cursors.set(runner.cursor, behind)
-            self.cursors.write()
+            try:
+                self.cursors.write()
+            except (OSError, PenstockError) as error:  # a full disk: it is tried again
+                fact = error.fact if isinstance(error, PenstockError) else f"{error!r}."
+                if fact != self._unkept:
+                    self._unkept = fact
+                    text = f"How far sinks have read cannot be kept: {fact} It is tried again."
+                    LOGGER.warning("%s", text)
+                    self._tell("", text)
+            else:
+                self._unkept = None

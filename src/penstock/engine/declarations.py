@@ -10,18 +10,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.catalog import Relation
+from penstock.algebra.catalog import RELATION_KINDS, Relation
 from penstock.algebra.physical import signature
 from penstock.engine.home import Home
 from penstock.engine.registration import draft_declaration
+from penstock.language.statements import CreateRelation
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.registry.store import Registry
-from penstock.spark.sources import open_source, settled_source, with_position
+from penstock.spark.source_texts import settled_source
+from penstock.spark.sources import open_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds.catalogue import WORLDS
 
 USERS_SHOWN = 5
+OWN_OPTIONS, KEY_OPTIONS = ("event_time", "changes", "lateness"), ("key", "sequence")
+"""Options of a CREATE statement that say what columns mean; the second of tables alone."""
 DISTINCT = "distinct_"
 """An option `distinct_<column>` says how many values a column has."""
 
@@ -92,6 +96,16 @@ class Declared:
             distinct=distinct,
             size=None if self.rows is None else int(self.rows),
         )
+
+
+def source_options(statement: CreateRelation) -> tuple[dict[str, Any], Declared]:
+    """Give the options of a CREATE statement that its source is told, and what is said of rows."""
+    keeps = RELATION_KINDS[statement.kind].keeps
+    own = (*OWN_OPTIONS, *(KEY_OPTIONS if keeps else ()))
+    options = {name: value for name, value in statement.options.items() if name not in own}
+    text = "" if statement.from_.kind == "frame" else str(statement.from_)
+    declared = Declared.of_options(options, keeps, text)
+    return options, declared
 
 
 def makes_rows(source: str) -> bool:

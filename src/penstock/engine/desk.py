@@ -351,15 +351,12 @@ class Desk:
         return [Subscription(self, name, None) for name in self.registry.subscriptions]
 
     def explain(
-        self,
-        query: str,
-        each: Any = None,
-        options: Options | None = None,
-        what_if: WhatIf = (),
-    ) -> Explanation:
+        self, query: str, each: Any = None, options: Options | None = None,
+        what_if: WhatIf = (), key: str | None = None,
+    ) -> Explanation:  # fmt: skip
         """Say how a query, or a subscription, is or would be processed: see `Engine.explain`."""
         self.registry.refresh()
-        return self._explainer.explain(query, each, options, what_if)
+        return self._explainer.explain(query, each, options, what_if, key)
 
     def statistics(self) -> dict[str, Any]:
         """Give what was measured of relations and of groups of multi-way joins."""

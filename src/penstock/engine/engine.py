@@ -317,13 +317,15 @@ class Engine:
         each: Any = None,
         options: Options | None = None,
         what_if: WhatIf = (),
+        key: str | None = None,
     ) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed.
 
+        Notes name rows of `each` that `subscribe` would refuse with this `key`.
         Of a multi-way join, `what_if` takes figures for granted: `{"rate(c)": "500/s"}`, or the
         same as text, `"rate(c) = 500/s, cores = 4"`.
         """
-        return self.desk.explain(query, each, options, what_if)
+        return self.desk.explain(query, each, options, what_if, key)
 
     def figures(self, live: bool = True) -> RunFigures:
         """Give what this run counted and measured.

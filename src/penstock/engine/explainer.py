@@ -12,7 +12,6 @@ from penstock.engine.budgets import Budgets, budget_of
 from penstock.engine.explanation import explain_query, explain_subscription
 from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
-from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import Options, record_of
 from penstock.engine.silent_streams import rows_waiting, waiting_words
 from penstock.engine.suspended import SuspendedQueries
@@ -56,6 +55,7 @@ class Explainer:
         each: Any = None,
         options: Options | None = None,
         what_if: WhatIf = (),
+        key: str | None = None,
     ) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed."""
         assumed = assumptions(what_if)
@@ -64,9 +64,8 @@ class Explainer:
         if query in self._registry.subscriptions:
             found = explain_subscription(self._registry, self._watcher, query, assumed)
         else:
-            parameters = None if each is None else load_parameters(each)
             found = explain_query(
-                self._registry, self._watcher, query, parameters, options or {}, assumed
+                self._registry, self._watcher, query, each, key, options or {}, assumed
             )
         found = replace(found, notes=(*found.notes, *self._suspended.notes(query, found.group)))
         if waiting := rows_waiting(self._registry, found.group, self._met):

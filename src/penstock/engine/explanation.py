@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.algebra.physical import Step, signature
 from penstock.engine.adaptation import Watcher
-from penstock.engine.parameters import Parameters
-from penstock.engine.registration import Options
+from penstock.engine.parameters import Refused
+from penstock.engine.registration import Options, prepare, registration_of
 from penstock.engine.subscription_blocks import bind_blocks, by_text
-from penstock.kinds.binder import bind
 from penstock.kinds.table import kind_of
 from penstock.kinds.watch import Explained
 from penstock.language.statements import Assumption
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
 from penstock.registry.store import Registry
+from penstock.vocabulary.batches import NO_QUERIES
 from penstock.vocabulary.errors import PenstockError
+
+NOBODY = ""
+"""No subscription has this name."""
+REFUSALS_SHOWN = 5
 
 
 def explain_query(
     registry: Registry,
     watcher: Watcher,
     sql: str,
-    each: Parameters | None,
+    each: Any,  # whatever load_parameters takes
+    key: str | None,
     options: Options,
     what_if: Sequence[Assumption] = (),
 ) -> Explanation:
-    """Explain a text that is not registered: the group that it would join."""
-    logical = bind(sql, registry.catalog, None if each is None else each.table.schema, options)
-    step = logical.step()
-    group = signature(step)
+    """Explain a text that is not registered: the group that it would join, and who would not."""
+    request = prepare(registry, NOBODY, sql, each, key, options)
+    made, _ = registration_of(registry, request, NO_QUERIES)
+    group = request.record.group
     is_new = group not in registry.steps
-    table = pa.table({"id": ["explained"]}) if each is None else each.table
-    entries: dict[str, pa.Table] = {} if is_new else registry.entries(group)
-    if is_new:
-        added = OPERATORS[step.kind].register(logical, step, table, registry.next_query)
-        entries = dict(added.adds)
+    entries = dict(made.adds) if is_new else registry.entries(group)
+    explanation = _facts(registry, sql, request.step, entries, is_new)
     asked = Explained(
-        explanation=_facts(registry, sql, step, entries, is_new),
-        logical=logical,
+        explanation=replace(explanation, notes=tuple(_refusals(request.parameters.refused))),
+        logical=request.logical,
         what_if=what_if,
-        arriving=table.num_rows,
+        arriving=request.parameters.table.num_rows,
     )
-    return watcher.over(step).explain(asked)
+    return watcher.over(request.step).explain(asked)
+
+
+def _refusals(refused: Refused) -> Iterator[str]:
+    """Say which rows would be refused."""
+    rows = refused.table().slice(0, REFUSALS_SHOWN).to_pylist()
+    for row in rows:
+        yield f"Row {row['row']:,} would be refused: [{row['code']}] {row['reason']}"
+    if (others := len(refused.row) - len(rows)) > 0:
+        yield f"{others:,} more rows would be refused."
 
 
 def explain_subscription(

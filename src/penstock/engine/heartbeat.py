@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Protocol
 
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import ROWS_WAITING
 
 POLL_S = 0.05
@@ -73,6 +74,8 @@ class Heartbeat:
         self.waiting = 0
         self._version = 0
         self._sent = 0
+        self._unsent: str | None = None
+        """Why the last beat failed, if it did."""
         self._last_s = self._moved_s = monotonic()
 
     @property
@@ -123,7 +126,7 @@ class Heartbeat:
             if self._begin_again is None:
                 # One at a time: a batch may itself take long to find out that nobody answers.
                 if self._sent <= self._version:
-                    self._sent = self._beat()
+                    self._bring()
                 continue
             query = self._query()
             if query is None or query.running:
@@ -132,14 +135,23 @@ class Heartbeat:
                 self._stopped.set()
                 self._tell(_ending_words(self.waiting))
                 return
-            self._beat()
             try:
+                self._beat()
                 self._begin_again()
             except Exception as error:  # noqa: BLE001
                 self.error = error
                 self._stopped.set()
                 return
             self._last_s = monotonic()
+
+    def _bring(self) -> None:
+        """Bring a batch; on a full disk, when there is room again."""
+        try:
+            self._sent, self._unsent = self._beat(), None
+        except (OSError, PenstockError) as error:
+            if str(error) != self._unsent:
+                self._unsent = str(error)
+                self._tell(f"rows that wait cannot be asked for: {error} It is tried again.")
 
 
 def _waiting_words(rows: int, every_s: float) -> str:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from penstock.engine.migration import FORMAT, LOCK, MARKER, OLDEST, Tell, finish_move, migrate_home
 from penstock.storage.disk import make_directory, seclude, writing
-from penstock.storage.files import read_json, write_json
+from penstock.storage.files import read_json, remove_leftovers, write_json
 from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.errors import PenstockError
 
@@ -25,6 +25,11 @@ SEALED_FROM = 3
 """Homes of this format and later seal what they say of themselves."""
 
 
+PARTS = (
+    "", "registry/announcements", "registry/suspensions", "state", "transcripts", "sinks", "views",
+    "segments", "server/tokens",
+)  # fmt: skip
+"""Where a process that was killed may leave half a file, beside those that tidy up themselves."""
 OLDER_FORMAT, IN_USE = "ENG-057", "ENG-004"
 LOOKS = 5
 LOOK_S = 0.02
@@ -120,6 +125,8 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
             facts = _read_facts(marker)
         _refuse_older_facts(path, facts)
         _refuse_lost_notes(path, facts)
+        for part in PARTS:
+            remove_leftovers(path / part)
         return Home(path, facts, lock)
     except BaseException:
         lock.close()

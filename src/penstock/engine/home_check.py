@@ -17,6 +17,7 @@ from penstock.engine.desk import Desk
 from penstock.engine.home import in_use, user_of_home
 from penstock.engine.home_verification import announcement_findings, standing_of
 from penstock.engine.upkeep import SETTING
+from penstock.kinds.table import KINDS
 from penstock.registry.versions import directory_name, numbered, whole_manifest
 from penstock.spark.provenance import Provenance
 from penstock.spark.restoration import Flaw, examine_checkpoint
@@ -178,6 +179,12 @@ def _token_flaws(desk: Desk) -> list[Flaw]:
     return flaws
 
 
+def _kept_flaws(desk: Desk) -> list[Flaw]:
+    """Read what kinds of queries keep beside what stands."""
+    found = (each for kind in KINDS.values() for each in kind.inspect(desk.home.path))
+    return [Flaw(finding, remedy) for finding, remedy in found]
+
+
 def _transcript_flaws(desk: Desk) -> list[Flaw]:
     """Read what shards that ask a database left of their last batches."""
     home = desk.home.path
@@ -264,5 +271,5 @@ def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
 
 LOOKS = (
     _state_flaws, _checkpoint_flaws, _transcript_flaws, _suspension_flaws, _cursor_flaws,
-    _retention_flaws, _statistics_flaws, _token_flaws,
+    _retention_flaws, _statistics_flaws, _token_flaws, _kept_flaws,
 )  # fmt: skip

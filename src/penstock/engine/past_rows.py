@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from penstock.algebra.catalog import LATENESS_US, Catalog, Relation
-from penstock.engine.declarations import Declared
+from penstock.engine.declarations import source_options
 from penstock.engine.desk import Desk
 from penstock.expressions.quotation import with_dots
 from penstock.kinds.arrivals import rows_of
@@ -101,13 +101,8 @@ class ScriptRows:
 
 def _options(stream: CreateRelation) -> dict[str, str]:
     """Give the options of a source, without what is said of its rows."""
-    options = {
-        name: value
-        for name, value in stream.options.items()
-        if name not in {"event_time", "lateness"}
-    }
-    Declared.of_options(options, False, str(stream.from_))
     where = f"The source of {stream.name!r}"
+    options, _ = source_options(stream)
     return {name: resolved_text(_text(value), where) for name, value in options.items()}
 
 

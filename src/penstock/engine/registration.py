@@ -21,7 +21,7 @@ from penstock.language.places import listing, suggestion
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.store import Registry
-from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges
+from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Registration
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import ColumnKind, kind_of
 
@@ -152,6 +152,22 @@ def refuse_new_lane(lanes: list[Any] | None, step: Step, catalog: Catalog) -> No
         )
 
 
+def registration_of(
+    registry: Registry, request: Request, replaced: Ints
+) -> tuple[Registration, pa.ChunkedArray | pa.Array]:
+    """Make entries of a request's rows, and their ids; those that cannot be are refused in it."""
+    first = registry.next_query
+    ids = _refuse_ids(registry, request, _ids(request, first), replaced)
+    parameters = request.parameters
+    kind = OPERATORS[request.step.kind]
+    registration = kind.register(request.logical, request.step, parameters.table, first)
+    refusals = registration.refusals
+    parameters.refused.row += parameters.rows[refusals.row].tolist()
+    parameters.refused.code += refusals.code
+    parameters.refused.reason += refusals.reason
+    return registration, ids
+
+
 def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Ints) -> Receipt:
     """Add a request's queries to a draft; call under the registry's lock.
 
@@ -159,16 +175,9 @@ def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Int
     """
     parameters = request.parameters
     first = registry.next_query
-    ids = _ids(request, first)
-    ids = _refuse_ids(registry, request, ids, replaced)
-    kind = OPERATORS[request.step.kind]
-    registration = kind.register(request.logical, request.step, parameters.table, first)
-    refusals = registration.refusals
+    registration, ids = registration_of(registry, request, replaced)
     accepted = np.ones(parameters.table.num_rows, dtype=np.bool_)
-    accepted[refusals.row] = False
-    parameters.refused.row += parameters.rows[refusals.row].tolist()
-    parameters.refused.code += refusals.code
-    parameters.refused.reason += refusals.reason
+    accepted[registration.refusals.row] = False
     group = request.record.group
     if group not in registry.steps:
         draft.steps[group] = request.step.to_json()

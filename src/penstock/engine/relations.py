@@ -20,7 +20,8 @@ from penstock.language.relations import named_columns
 from penstock.registry.records import Source
 from penstock.spark.columns import arrow_schema
 from penstock.spark.sessions import local_session, prepared
-from penstock.spark.sources import open_source, reads_files, settled_source, with_position
+from penstock.spark.source_texts import reads_files, settled_source
+from penstock.spark.sources import open_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.durations import Duration, microseconds
 from penstock.vocabulary.errors import PenstockError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.algebra.catalog import RELATION_KINDS
 from penstock.delivery.sink_kinds import is_placed
-from penstock.engine.declarations import Declared
+from penstock.engine.declarations import KEY_OPTIONS, OWN_OPTIONS, source_options
 from penstock.engine.desk import Desk, Subscription
 from penstock.engine.registration import Request
 from penstock.engine.relations import Relations
@@ -71,7 +71,7 @@ def execute(
             requests.add(statement, frames or {})
         else:
             requests.register()
-            with _placed(statement):
+            with placed(statement):
                 _execute(desk, relations, statement, frames or {}, outcome)
     requests.register()
     return outcome
@@ -93,9 +93,9 @@ class Requests:
         name, each = statement.name, statement.each
         key = each.key if each is not None else None
         try:
-            with _placed(statement):
+            with placed(statement):
                 request = self._desk.request(
-                    name, statement.select.text, _rows(each, frames), key, statement.options
+                    name, statement.select.text, rows_of(each, frames), key, statement.options
                 )
         except PenstockError:
             self.register()
@@ -109,14 +109,14 @@ class Requests:
         waiting, self._waiting = self._waiting, {}
         with self._desk.registry.together() if waiting else nullcontext():
             for statement, request in waiting.values():
-                with _placed(statement):
+                with placed(statement):
                     into = [(each.address, each.name) for each in statement.sinks]
                     made = self._desk.register(request, statement.each is None, into)
                 self._outcome.subscriptions.append(made)
 
 
 @contextmanager
-def _placed(statement: Statement) -> Iterator[None]:
+def placed(statement: Statement) -> Iterator[None]:
     """Say of errors where in the script they stand."""
     try:
         yield
@@ -161,8 +161,9 @@ def _execute(
             if isinstance(of, str):
                 desk.check(of)
             query = of if isinstance(of, str) else of.text
-            rows = _rows(each, frames)
-            outcome.explanations.append(desk.explain(query, rows, options, what_if))
+            rows = rows_of(each, frames)
+            key = None if each is None else each.key
+            outcome.explanations.append(desk.explain(query, rows, options, what_if, key))
         case ExplainTuple(subscription=name, relation=relation, values=values):
             outcome.explanations.append(desk.explain_tuple(name, relation, values))
         case Select():
@@ -209,31 +210,25 @@ def _declare(
 def _create(
     relations: Relations | None, statement: CreateRelation, frames: Mapping[str, Any]
 ) -> None:
-    options = dict(statement.options)
-    event_time = options.pop("event_time", None)
-    changes = options.pop("changes", None)
-    lateness = options.pop("lateness", None)
-    named, keeps = {}, RELATION_KINDS[statement.kind].keeps
-    if keeps:
-        named = {name: str(options.pop(name)) for name in ("key", "sequence") if name in options}
+    own = {
+        name: None if (value := statement.options.get(name)) is None else str(value)
+        for name in (*OWN_OPTIONS, *KEY_OPTIONS)
+        if name in OWN_OPTIONS or RELATION_KINDS[statement.kind].keeps
+    }
     source: Any = str(statement.from_)
     if statement.from_.kind == "frame":
         source = _frame(frames, statement.from_.rest)
-    text = source if isinstance(source, str) else ""
-    declared = Declared.of_options(options, keeps, text)
+    options, declared = source_options(statement)
     assert relations is not None, "only an engine declares relations"
     relations.declare(
         statement.kind,
         statement.name,
         source,
-        event_time=None if event_time is None else str(event_time),
-        changes=None if changes is None else str(changes),
         options=options,
         columns=statement.columns,
-        lateness=None if lateness is None else str(lateness),
         declared=declared,
         replaces=statement.replaces,
-        **named,
+        **own,
     )
 
 
@@ -278,7 +273,8 @@ def _seen_from(statement: Statement, directory: Path) -> Statement:
     return statement
 
 
-def _rows(each: ForEach | None, frames: Mapping[str, Any]) -> Any:  # any frame, or a path
+def rows_of(each: ForEach | None, frames: Mapping[str, Any]) -> Any:  # any frame, or a path
+    """Give what FOR EACH names."""
     return None if each is None else each.path or _frame(frames, str(each.frame))
 
 

@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -32,6 +33,9 @@ DUMP: Callable[[Any], bytes] = dumps
 
 KEPT_TEXTS = 8
 """How many texts of a module keep their code: those of the branches that are worked on."""
+
+SEAL_BYTES = 20
+"""A file ends with a digest of what stands before it: damaged code would answer wrong, or crash."""
 
 REACHES = re.compile(r"^from penstock\.kernels\.(\w+) import", re.MULTILINE)
 HERE = Path(__file__).parent
@@ -92,6 +96,10 @@ def _short(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
+def _seal(data: bytes) -> bytes:
+    return blake2b(data, digest_size=SEAL_BYTES).digest()
+
+
 class MachineCode:
     """The code of one kernel on disk, as numba's dispatcher asks for it."""
 
@@ -122,10 +130,12 @@ class MachineCode:
             return None
         target.refresh()
         path = self._path(signature, target.codegen())
-        try:
-            kept, payload = pickle.loads(path.read_bytes())  # noqa: S301 - the user's own cache
-        except (OSError, EOFError, pickle.UnpicklingError):
-            kept = payload = None
+        kept: Any = None
+        payload: Any = None
+        with suppress(OSError, EOFError, pickle.UnpicklingError):
+            data = path.read_bytes()
+            if _seal(data[:-SEAL_BYTES]) == data[-SEAL_BYTES:]:
+                kept, payload = pickle.loads(data)  # noqa: S301 - the user's own cache
         if kept != signature:
             _tell()
             _counted["compiled"] += 1
@@ -143,6 +153,7 @@ class MachineCode:
         assert not result.library.has_dynamic_globals, "addresses are of this process alone"
         path = self._path(signature, result.codegen)
         payload = DUMP((signature, result._reduce()))
+        payload += _seal(payload)
         try:
             if not path.parent.exists():
                 _make_room(path.parent)

@@ -31,6 +31,7 @@ from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.findings import Finding
 from penstock.vocabulary.shared_figures import ROWS_BUDGET
 
 Progress = Callable[[str, int, int], None]
@@ -164,6 +165,11 @@ class Kind(ABC):
         """Say which file that a query keeps in its home is damaged, and how; None if none is."""
         del home, left
         return None
+
+    def inspect(self, home: Path) -> Iterator[tuple[Finding, str]]:
+        """Say which files that are of no standing query are damaged, each with a remedy."""
+        del home
+        yield from ()
 
     def waiting(self, described: Mapping[str, Any]) -> int | None:  # noqa: ARG002
         """Say how many rows may wait in a group for their turn; None: none ever does."""

@@ -12,6 +12,8 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog
 from penstock.vocabulary.batches import Ints
 
+SEGMENTS = "segments"
+"""The directory of a home in which sweeps keep what they made of rows."""
 SweepProgress = Callable[[str, int, int], None]
 """Called with what is being done, how many pieces of it are done, and how many there are."""
 ANSWERS = pa.schema(

@@ -39,8 +39,8 @@ def relation_of(statement: CreateRelation, schema: pa.Schema | None = None) -> R
             lateness_us=LATENESS_US if lateness is None else microseconds(str(lateness)),
         )
     except PenstockError as error:
-        place = statement.source.place
-        raise PenstockError(error.code, error.fact, error.remedy, place) from None
+        place, option = statement.source.place, error.option
+        raise PenstockError(error.code, error.fact, error.remedy, place, option) from None
 
 
 def named_columns(names: Any, columns: pa.Schema) -> tuple[str, ...]:

@@ -63,8 +63,9 @@ class Explanation:
 
     def text(self) -> str:
         """Give the facts for people."""
+        notes = [("note", note) for note in self.notes]
         if self.plan is not None:
-            return self.plan.text()
+            return "\n".join([self.plan.text(), *_aligned(notes)])
         others = "a new group" if self.is_new else f"grouped with {self.queries:,} standing queries"
         lines = [("group", f"{self.group} ({self.operator} on {self.relation}; {others})")]
         for number, branch in enumerate(self.branches):
@@ -74,7 +75,7 @@ class Explanation:
         lines += _fact_lines(self.facts)
         if self.run:
             lines += [("in this run", ""), *_fact_lines(self.run)]
-        lines += [("note", note) for note in self.notes]
+        lines += notes
         return "\n".join([" ".join(self.sql.split()), *_aligned(lines)])
 
 

@@ -22,6 +22,7 @@ STATUS = {
     "SRV-014": 408,
     "SRV-018": 405,
     "SRV-020": 503,
+    "SRV-021": 503,
     "REG-001": 404,
     "REG-002": 409,
     "REG-017": 404,
@@ -105,6 +106,12 @@ def own_failure() -> PenstockError:
     """Say that the server failed, and nothing else: its log has the rest."""
     fact = "The server failed to do this."
     return PenstockError("SRV-012", fact, "Its log says why; try again, and report it.")
+
+
+def unreadable_home() -> PenstockError:
+    """Say that nothing new of the home can be read for now, and nothing else."""
+    fact = "The home cannot be read at the moment."
+    return PenstockError("SRV-021", fact, "The server's log says why; it is tried again.")
 
 
 def ahead_of_log(token: str, newest: int) -> PenstockError:

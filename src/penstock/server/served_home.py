@@ -20,7 +20,7 @@ from penstock.engine.registration import record_of
 from penstock.operators.catalogue import figures_of
 from penstock.server.batches import ServedBatch
 from penstock.server.feeds import Feed
-from penstock.server.refusals import own_failure, too_busy
+from penstock.server.refusals import own_failure, too_busy, unreadable_home
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable, merged, together
 from penstock.vocabulary.figures import Tally
@@ -163,12 +163,12 @@ class ServedHome:
                 if looks % SEEN_EVERY == 0:
                     self._see()
                 self.failure = None
-            except PenstockError as error:
-                if self.failure is None:
-                    LOG.error("The home cannot be followed: %s", error)
-                self.failure = error
             except RuntimeError:  # the event loop has ended
                 return
+            except Exception as error:  # too many open files, for example
+                if self.failure is None:
+                    LOG.exception("The home cannot be followed")
+                self.failure = error if isinstance(error, PenstockError) else unreadable_home()
 
     def _take_next(self) -> bool:
         batch = self.newest + 1

@@ -68,6 +68,8 @@ _ARROW_TYPES = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+PLAIN = frozenset({*_ARROW_TYPES.values(), *CARRIERS})
+"""Types that a relation has as its source does, besides decimal numbers."""
 _UNREADABLE = {
     "UUID": ("UUID", "VARCHAR"),
     "TIME(": ("TIME", "VARCHAR"),

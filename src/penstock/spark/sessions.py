@@ -90,7 +90,7 @@ LOCAL_SETTINGS = {
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "200",
     "spark.sql.ui.retainedExecutions": "5",
-    # Spark remembers what it saw of every file that a batch reads, up to 250 MB, and never asks again.
+    # Spark remembers what it saw of every file of every batch, up to 250 MB, and never asks again.
     "spark.sql.hive.filesourcePartitionFileCacheSize": "0",
 }
 """What only a session that we start ourselves can have."""

@@ -24,7 +24,6 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,23 +44,17 @@ from penstock.spark.columns import (
 )
 from penstock.spark.failures import explain_failure
 from penstock.spark.generated import FORMAT, GeneratedSource
-from penstock.spark.paths import is_pattern, literal, local_path
+from penstock.spark.paths import literal
 from penstock.spark.sessions import check_workers
-from penstock.spark.source_options import refuse_unknown_options
+from penstock.spark.source_texts import CORRUPT, FILES, LINES, SourceText, data_files
 from penstock.vocabulary.changes import POSITION
-from penstock.vocabulary.errors import PenstockError, resolved_text
-from penstock.worlds.catalogue import WORLDS, GeneratedOptions
+from penstock.vocabulary.errors import PenstockError
+from penstock.worlds.catalogue import WORLDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["CORRUPT", "explain_failure", "open_source", "replay", "with_position"]
-
-CORRUPT = "_corrupt"
-"""The column of CSV and JSON sources that holds a line which does not parse, else NULL."""
-
-FILES = frozenset({"parquet", "orc", "csv", "json", "text"})
-_LINES = frozenset({"csv", "json"})
 
 
 def open_source(
@@ -89,27 +82,17 @@ def open_source(
 
     It raises SRC-001 to SRC-010, SRC-014, SRC-015: what is wrong with the source, and what to do.
     """
-    name, _, path = resolved_text(source.strip(), f"The source {source!r}").partition(":")
-    if name[:1] in {"/", ".", "~"} or (path.startswith("//") and name.lower() not in FILES):
-        raise PenstockError(
-            "SRC-001",
-            f"{source.strip()!r} does not say what its files are.",
-            "Write it before the path: 'csv:/data/trades', 'parquet:s3://bucket/trades'.",
-        )
-    name = name.strip().lower()
-    given = {
-        key: resolved_text(_text(value), f"The option {key} of the source {source!r}")
-        for key, value in (options or {}).items()
-    }
+    text = SourceText.of(source, options)
+    text.check(schema is not None)
     try:
-        if name in WORLDS:
-            frame = _open_generated(spark, name, path, given)
-        elif name in FILES:
-            frame = _open_files(spark, name, path or given.pop("path", ""), given, schema)
+        if text.format in WORLDS:
+            frame = _open_generated(spark, text.generated)
+        elif text.format in FILES:
+            frame = _open_files(spark, text, schema)
         else:
-            frame = _open_format(spark, name, path, given, schema)
+            frame = _open_format(spark, text, schema)
     except (PySparkException, Py4JError) as error:
-        raise _about_option(explain_failure(error), given) from error
+        raise _about_option(explain_failure(error), text.options) from error
     return frame if columns is None else _keep(frame, columns, source)
 
 
@@ -154,7 +137,7 @@ def replay(
     home.mkdir(parents=True, exist_ok=True)
     starts = range(0, max(rows.num_rows, 1), rows_per_batch)
     names = [f"replay-{number:06d}.parquet" for number in range(len(starts))]
-    strangers = {path.name for path in _data_files(home)} - set(names)
+    strangers = {path.name for path in data_files(home)} - set(names)
     if strangers:
         raise _other_data(home, min(strangers))
     for number, (name, start) in enumerate(zip(names, starts, strict=True)):
@@ -174,11 +157,7 @@ def _about_option(error: PenstockError, options: Mapping[str, str]) -> PenstockE
     return error
 
 
-def _open_generated(
-    spark: SparkSession, world: str, stream: str, options: dict[str, str]
-) -> DataFrame:
-    asked = {**options, "world": world, "stream": stream}
-    GeneratedOptions.parse(asked)
+def _open_generated(spark: SparkSession, asked: dict[str, str]) -> DataFrame:
     check_workers(spark)
     # Spark asks the calling thread's active session whether the name is taken, not the session
     # that registers; a new thread has none.
@@ -187,39 +166,18 @@ def _open_generated(
     return spark.readStream.format(FORMAT).options(**asked).load()
 
 
-def _open_format(
-    spark: SparkSession, name: str, path: str, options: dict[str, str], schema: pa.Schema | None
-) -> DataFrame:
-    if not name:
-        raise PenstockError(
-            "SRC-001", "The source has no name.", "Write for example 'parquet:/data/trades'."
-        )
-    reader = spark.readStream.format(name).options(**options)
+def _open_format(spark: SparkSession, text: SourceText, schema: pa.Schema | None) -> DataFrame:
+    reader = spark.readStream.format(text.format).options(**text.options)
     if schema is not None:
         reader = reader.schema(spark_schema(spark, schema))
-    return reader.load(path) if path else reader.load()
+    return reader.load(text.path) if text.path else reader.load()
 
 
-def _open_files(
-    spark: SparkSession, name: str, path: str, options: dict[str, str], schema: pa.Schema | None
-) -> DataFrame:
-    home = _local_directory(name, path)
-    refuse_unknown_options(spark, name, options)
+def _open_files(spark: SparkSession, text: SourceText, schema: pa.Schema | None) -> DataFrame:
+    name, path, options, home = text.format, text.path, text.options, text.directory()
     columns = None if schema is None else spark_schema(spark, schema)
     if columns is None and name == "text":
         columns = StructType([StructField("value", StringType())])
-    elif columns is None and name in _LINES:
-        raise PenstockError(
-            "SRC-004",
-            f"The {name.upper()} files in {path} do not tell the types of their columns.",
-            "Declare the columns of the stream.",
-        )
-    elif columns is None and home is not None and not _data_files(home):
-        raise PenstockError(
-            "SRC-003",
-            f"The directory {path} has no files yet, so the columns are not known.",
-            "Declare the columns of the stream, or put the first file there.",
-        )
     if home is not None:
         path = literal(home.absolute())
     if name == "parquet":
@@ -229,7 +187,7 @@ def _open_files(
     # By default Spark passes over files a week older than the newest, and `mv` and `rsync -t` keep
     # old times: rows would be lost without a word.
     options = {"maxFileAge": "3650d", **options}
-    if name in _LINES:
+    if name in LINES:
         return _open_lines(spark, name, path, options, columns)
     return spark.readStream.format(name).schema(columns).options(**options).load(path)
 
@@ -255,50 +213,6 @@ def _open_lines(
         options = {**options, "mode": mode, "columnNameOfCorruptRecord": CORRUPT}
     frame = spark.readStream.format(name).schema(columns).options(**options).load(path)
     return sound_lines(frame, CORRUPT, mode)
-
-
-def reads_files(source: str) -> bool:
-    """Say whether a source, by its text, is a directory of files."""
-    return source.partition(":")[0].strip().lower() in FILES
-
-
-def settled_source(source: str) -> str:
-    """Give the text of a source that means the same wherever a later process stands.
-
-    >>> settled_source("market:trades"), settled_source("csv:/data/[1]")
-    ('market:trades', 'csv:/data/[1]')
-    """
-    name, _, path = source.strip().partition(":")
-    found = local_path(path) if reads_files(source) and path else None
-    if found is None or (str(found) == path and found.is_absolute()):
-        return source
-    return f"{name}:{found.absolute()}"
-
-
-def _local_directory(name: str, path: str) -> Path | None:
-    """Check a directory on this machine; None for remote paths and patterns, which Spark checks."""
-    if not path:
-        raise PenstockError(
-            "SRC-002", f"The source {name!r} names no directory.", f"Write '{name}:/directory'."
-        )
-    home = local_path(path)
-    if home is None or (not home.exists() and is_pattern(path)):
-        return None
-    if not home.exists():
-        beside = [each.name for each in home.parent.glob("*/")] if home.parent.is_dir() else []
-        close = get_close_matches(home.name, beside, n=1)
-        remedy = f"Did you mean {home.parent / close[0]}?" if close else "Correct the path."
-        raise PenstockError("SRC-002", f"There is no directory {home}.", f"{remedy} Or create it.")
-    if not home.is_dir():
-        raise PenstockError(
-            "SRC-002", f"{home} is a file; a stream reads a directory.", f"Name {home.parent}."
-        )
-    return home
-
-
-def _data_files(home: Path) -> list[Path]:
-    """List files as Spark does: names that begin with `_` or `.` are not data."""
-    return [path for path in sorted(home.rglob("*")) if path.is_file() and path.name[0] not in "_."]
 
 
 def _keep(frame: DataFrame, columns: Sequence[str], source: str) -> DataFrame:
@@ -346,7 +260,3 @@ def _other_data(home: Path, name: str) -> PenstockError:
         f"The directory {home} already holds other data ({name}).",
         "Replay into a new directory.",
     )
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

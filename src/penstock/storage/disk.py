@@ -23,6 +23,7 @@ FLUSHES_AT_A_TIME = 8
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 """Modes of what a home is made of: texts and addresses may hold secrets, and so may rows."""
 READ_ONLY = "Let it be written to; to read a home, open it with `Desk(home, read_only=True)`."
+OTHER = "Name another place."
 Watcher = Callable[[Deed, Path, Path | None], None]
 
 REFUSALS = {
@@ -31,6 +32,8 @@ REFUSALS = {
     errno.EROFS: ("ENG-063", "The disk can only be read", READ_ONLY),
     errno.EACCES: ("ENG-063", "This process may not write there", READ_ONLY),
     errno.EPERM: ("ENG-063", "This process may not write there", READ_ONLY),
+    errno.ENOTDIR: ("ENG-063", "A file stands where a directory should be", OTHER),
+    errno.ENAMETOOLONG: ("ENG-063", "Its path, or a name in it, is too long", OTHER),
 }
 """What a disk refuses, with a code, a fact and a remedy."""
 
@@ -138,10 +141,13 @@ def make_directory(path: Path, named: bool = True, is_private: bool = True) -> N
     if path.is_dir():
         return
     make_directory(path.parent, named, is_private=False)
-    try:
-        path.mkdir(PRIVATE_DIRECTORY if is_private else 0o777)
-    except FileExistsError:
-        return
+    with writing(path):
+        try:
+            path.mkdir(PRIVATE_DIRECTORY if is_private else 0o777)
+        except FileExistsError:
+            if path.is_dir():
+                return
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
     _did("made", path)
     if named:
         flush(path.parent)

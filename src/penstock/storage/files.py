@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyarrow as pa
 from penstock.storage import disk
 from penstock.storage.seals import Seal, SealingFile
 
+_TEMPORARY = re.compile(r"\..+\.(\d+)-\d+\.tmp")
 _IPC = pa.ipc.IpcWriteOptions(compression=None)
 
 
@@ -53,16 +55,17 @@ def write_first(path: Path, data: bytes) -> bool:
     Of several writers one is the first, and what it wrote stays.
     """
     temporary = _beside(path)
-    disk.write(temporary, data)
-    disk.flush(temporary)
-    try:
-        disk.link(temporary, path)
-        is_first = True
-    except FileExistsError:
-        is_first = False
-    finally:
-        disk.remove(temporary)
-    disk.flush(path.parent)
+    with disk.writing(path):
+        try:
+            disk.write(temporary, data)
+            disk.flush(temporary)
+            disk.link(temporary, path)
+            is_first = True
+        except FileExistsError:
+            is_first = False
+        finally:
+            disk.remove(temporary)
+        disk.flush(path.parent)
     return is_first
 
 
@@ -136,6 +139,24 @@ def table_to_bytes(table: pa.Table) -> bytes:
 def table_from_bytes(data: bytes) -> pa.Table:
     """Give back the table that `table_to_bytes` serialised, without copying the columns."""
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove the files of a directory that processes which are gone were writing."""
+    for path in directory.glob(".*.tmp"):
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and path.is_file() and not _lives(int(found[1])):
+            disk.remove(path)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _beside(path: Path) -> Path:

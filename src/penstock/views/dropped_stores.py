@@ -13,8 +13,10 @@ from pathlib import Path
 from penstock.algebra.views import ViewStep
 from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import read_json, write_json
+from penstock.storage.seals import SEAL, sealed, unsealed
 from penstock.views.addresses import DIRECTORY, open_view, view_file
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.findings import Finding
 
 SUFFIX = ".dropped"
 ANOTHER = "VIEW-003"
@@ -25,13 +27,34 @@ def note_dropped(step: ViewStep, home: str | Path, query: int) -> None:
     """Note that the store of a view is to be taken away."""
     path = view_file(step, home, query).with_suffix(SUFFIX)
     make_directory(path.parent)
-    write_json(path, step.to_json())
+    write_json(path, sealed(step.to_json()))
 
 
 def dropped(home: str | Path) -> Iterator[tuple[Path, ViewStep]]:
     """Give the notes, and the views that they are of."""
     for path in sorted((Path(home) / DIRECTORY).glob(f"*{SUFFIX}")):
-        yield path, ViewStep.from_json(read_json(path))
+        yield path, _noted(path)
+
+
+def damaged_notes(home: Path) -> Iterator[tuple[Finding, str]]:
+    """Say which notes are not as they were written, each with a remedy."""
+    for path in sorted((home / DIRECTORY).glob(f"*{SUFFIX}")):
+        try:
+            _noted(path)
+        except PenstockError as error:
+            yield Finding(error.code, path, "is not as it was written"), error.remedy
+
+
+def _noted(path: Path) -> ViewStep:
+    try:
+        data = read_json(path)
+        return ViewStep.from_json(unsealed(data) if SEAL in data else data)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise PenstockError(
+            "VIEW-015",
+            f"{path}, the note of a view in PostgreSQL that was dropped, is not as it was written.",
+            "Remove it; drop the view's schema, penstock_<view>, there if it is still there.",
+        ) from None
 
 
 def is_waited_for(step: ViewStep, home: str | Path) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,17 +18,19 @@ from penstock.kinds.model_query.figures import (
     model_words,
 )
 from penstock.kinds.model_query.picture import model_picture
+from penstock.kinds.model_query.stored_segments import damaged_segments
 from penstock.kinds.model_query.streams import ModelWatch, with_stream
 from penstock.kinds.model_query.sweep import sweep_models
 from penstock.kinds.model_query.verification import verify_models
 from penstock.kinds.pictures import Picture, Shown
 from penstock.kinds.protocol import AnswerComparison, Kind
-from penstock.kinds.sweeps import Sweep, SweepOutcome
+from penstock.kinds.sweeps import SEGMENTS, Sweep, SweepOutcome
 from penstock.kinds.watch import House
 from penstock.language.model_queries import bind_model_query, is_model_query
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
 from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.findings import Finding
 
 
 class ModelQueries(Kind):
@@ -53,6 +56,10 @@ class ModelQueries(Kind):
         """Say how many rows may wait for a stream that is silent."""
         del described
         return WAITING_ROWS
+
+    def inspect(self, home: Path) -> Iterator[tuple[Finding, str]]:
+        """Read the segments that sweeps keep."""
+        yield from damaged_segments(home / SEGMENTS)
 
     def facts(self, step: Any, entries: Mapping[str, pa.Table], catalog: Catalog) -> dict[str, Any]:
         """Say how the group is processed, and how long models may hold where rates are known."""

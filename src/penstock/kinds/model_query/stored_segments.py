@@ -36,10 +36,11 @@ from penstock.models.sources import SegmentSource
 from penstock.models.storage import OWN, read_table, to_table, write_table
 from penstock.models.tolerances import SourceTolerances
 from penstock.storage.disk import make_directory, remove
-from penstock.storage.files import write_file
-from penstock.storage.seals import seal_of_file
+from penstock.storage.files import read_json, write_file, write_json
+from penstock.storage.seals import seal_of_file, sealed, unsealed
+from penstock.vocabulary.findings import Finding
 
-FORMAT = 1
+FORMAT = 2
 DIGEST_BYTES = 10
 AFTER_ALL_US = 1 << 60
 FILES_MAX, BYTES_MAX = 256, 1 << 30
@@ -128,7 +129,7 @@ class SegmentShelf:
         if path.is_file() and note.is_file():
             with suppress(FileNotFoundError):  # another sweep made room this moment
                 facts = _noted(note)
-                if facts is not None and facts["seal"] == seal_of_file(path):
+                if facts is not None and facts["file"] == seal_of_file(path):
                     table = read_table(path)
                     with suppress(OSError):  # a directory that can only be read never grows
                         os.utime(path)
@@ -140,8 +141,8 @@ class SegmentShelf:
         table, facts = self._made(source, tolerances, predicts, names)
         make_directory(self._directory)
         write_file(path, lambda beside: write_table(table, beside))
-        facts = {**facts, "made_of": made_of, "seal": seal_of_file(path)}
-        write_file(note, json.dumps(facts, indent=1, default=str).encode())
+        facts = {**facts, "made_of": made_of, "file": seal_of_file(path)}
+        write_json(note, sealed(json.loads(json.dumps(facts, default=str))))
         self._make_room(path)
         return StoredSegments(
             source=source, table=table, attributes=names, facts=facts, path=path, is_reused=False,
@@ -222,6 +223,23 @@ class _Digested:
         """Do nothing: nothing is open."""
 
 
+def damaged_segments(directory: Path) -> Iterator[tuple[Finding, str]]:
+    """Say which files of a directory are not as they were written, each with a remedy.
+
+    One that is missing is made again, as after a crash.
+    """
+    remedy = "Remove it: a sweep that needs it makes it again."
+    for path in sorted(each for each in directory.glob("*.parquet") if _OURS.fullmatch(each.name)):
+        note = path.with_suffix(".json")
+        if not note.is_file():
+            continue
+        facts = _noted(note)
+        if facts is None:
+            yield Finding("SWP-011", note, "is not as it was written"), remedy
+        elif facts["file"] != seal_of_file(path):
+            yield Finding("SWP-011", path, "is not as it was written"), remedy
+
+
 def _used(directory: Path) -> list[tuple[Path, int]]:
     """Give files of segments and their bytes, those that were used last first."""
     found = []
@@ -246,7 +264,7 @@ def _names(source: ModelSource) -> tuple[str, ...]:
 def _noted(path: Path) -> dict[str, Any] | None:
     """Read what stands beside a file of segments; None if that is no note."""
     try:
-        facts = json.loads(path.read_bytes())
-    except ValueError:
+        facts = unsealed(read_json(path))
+    except (ValueError, TypeError, AttributeError):
         return None
-    return facts if isinstance(facts, dict) and "seal" in facts else None
+    return facts if "file" in facts else None

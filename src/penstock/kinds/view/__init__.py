@@ -27,9 +27,10 @@ from penstock.views.addresses import (
     refuse_path,
     view_file,
 )
-from penstock.views.dropped_stores import is_waited_for, reclaim_dropped
+from penstock.views.dropped_stores import damaged_notes, is_waited_for, reclaim_dropped
 from penstock.views.examination import flaw_of
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.findings import Finding
 
 
 class Views(Kind):
@@ -84,6 +85,10 @@ class Views(Kind):
             return None
         found = flaw_of(path, left.step.definition, turn)
         return None if found is None else (path, found)
+
+    def inspect(self, home: Path) -> Iterator[tuple[Finding, str]]:
+        """Read the notes of views in PostgreSQL that were dropped."""
+        yield from damaged_notes(home)
 
     def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
         """Make the store of a view elsewhere; refuse one whose place is another's, or none."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import RELATION_KINDS, Relation
 from penstock.engine import Desk
+from penstock.engine.early_checks import check_early
 from penstock.engine.scripts import execute
 from penstock.lab.correctness.predicates import NUMBER_TEXTS, STRING_TEXTS, TIME_TEXTS, WORDS
 from penstock.lab.correctness.runs import DeskRun, scratch
@@ -242,8 +243,10 @@ def try_texts(seed: int, first: int, cases: int) -> FuzzOutcome:
 
 
 def _script(desk: Desk, text: str) -> None:
-    """Read a script, and carry it out unless it declares relations, which only an engine does."""
-    if not any(_is_declaring(each) for each in parse(text)):
+    """Carry a script out, or check one that declares relations, which only an engine does."""
+    if any(_is_declaring(each) for each in parse(text)):
+        check_early(desk, text)
+    else:
         execute(desk, text)
 
 

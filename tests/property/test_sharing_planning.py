@@ -205,8 +205,7 @@ def test_plans_at_the_source_cost_what_a_walk_along_them_says(seed: int, shape: 
     statistics = replace(drawn_statistics(rng, workload), rate=3.0)
     for fidelity in ("repaired", "literal"):
         quick, walked = (
-            CostModel(workload, statistics, SharingSettings(), fidelity)  # type: ignore[arg-type]
-            for _ in range(2)
+            CostModel(workload, statistics, SharingSettings(), fidelity) for _ in range(2)
         )
         vars(walked)["_is_flat"] = False
         plan = workload.unshared()

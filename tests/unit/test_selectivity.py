@@ -344,7 +344,8 @@ def test_summaries_are_made_anew_as_more_comes_and_of_a_state_that_has_none() ->
     """So seldom that making them costs little, and soon enough to say what came."""
     chance = np.random.default_rng(15)
     made = line_segments(chance.normal(0, 1, (40_000, 2)))
-    source, summaries = SourceHistograms((1,)), []
+    source = SourceHistograms((1,))
+    summaries: list[object] = []
     for begin in range(0, len(made), 100):
         source.count(made.take(np.arange(begin, begin + 100)))
         if not summaries or source.summaries is not summaries[-1]:

@@ -188,9 +188,10 @@ def test_expressions_mean_what_they_mean_in_duckdb(
         "f = (0.1 + extract(second FROM at)) AS r"
     )
     found = []
-    for store in ({}, {"store": postgresql.url()}):
-        given = {"view": "odd_words", "refresh": "1 second", **store}
-        bound = bind_view(read_query(f"SELECT {asked} FROM odd", catalog, None, given))
+    here = {"view": "odd_words", "refresh": "1 second"}
+    given = {**here, "store": postgresql.url()}
+    for place in (here, given):
+        bound = bind_view(read_query(f"SELECT {asked} FROM odd", catalog, None, place))
         made = operator(bound, tmp_path)
         made.process({"odd": rows})
         found.append(as_rows(made.store.rows()))

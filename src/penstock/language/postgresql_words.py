@@ -12,6 +12,14 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from sqlglot import exp
 
+from penstock.language.postgresql_numbers import (
+    DECIMAL,
+    DIGITS_MAX,
+    digits_of,
+    is_whole,
+    other_base,
+    reckoned,
+)
 from penstock.vocabulary.types import ColumnKind, kind_of
 
 TypeOf = Callable[[exp.Expr], pa.DataType]
@@ -41,6 +49,10 @@ def differing(node: exp.Expr, type_of: TypeOf) -> str | None:
     elif isinstance(node, exp.Between):
         for bound in (node.args["low"], node.args["high"]):
             _mark(node.this, bound, type_of)
+    if isinstance(node, exp.Div) and type_of(node) == pa.float32():
+        node.meta[REAL] = True
+    if _is_decimal(node) and _is_float(node.this, type_of):
+        node.meta[DECIMAL] = True
     return next(_differences(node, type_of), None)
 
 
@@ -59,6 +71,12 @@ def _differences(node: exp.Expr, type_of: TypeOf) -> Iterator[str]:
         yield "rows with NULL compare otherwise there"
     if isinstance(node, exp.Round) and _is_float(node.this, type_of):
         yield "halves of floats are rounded otherwise there, so cast to DECIMAL first"
+    if isinstance(node, exp.IntDiv) and not is_whole(*map(type_of, (node.this, node.expression))):
+        yield "// of other than whole numbers leaves no fraction there"
+    if other_base(node):
+        yield "logarithms have another base there, so say ln(x) or log10(x)"
+    if node.meta.get(DECIMAL) and digits_of(node)[0] > DIGITS_MAX:
+        yield f"a float becomes a decimal of at most {DIGITS_MAX} digits there"
     is_text = isinstance(node, exp.Cast) and node.is_type(*exp.DataType.TEXT_TYPES)
     if is_text and _is_float(node.this, type_of):
         yield "floats are written otherwise there"
@@ -80,6 +98,10 @@ def _mark(one: exp.Expr, other: exp.Expr, type_of: TypeOf) -> None:
 
 def _is_float(node: exp.Expr, type_of: TypeOf) -> bool:
     return bool(pa.types.is_floating(type_of(node)))
+
+
+def _is_decimal(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and bool(node.is_type(exp.DType.DECIMAL))
 
 
 def _is_plain(pattern: exp.Expr) -> bool:
@@ -111,6 +133,7 @@ def meant(tree: exp.Expr) -> exp.Expr:
             node.this.replace(_collated(node.this, LETTERS))
         if not isinstance(node.parent, exp.Escape):
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("")))
+    reckoned(held)
     found: exp.Expr = held.this
     return found
 

@@ -20,7 +20,7 @@ NETTED = "netted"
 """The table of a queue's changes, netted, if they are many."""
 HANDED_ROWS_MAX = 200
 """Rows of a queue that are handed over as an array."""
-JOINED_ROWS_MAX = 100_000
+JOINED_ROWS_MAX = 20_000
 """Joined rows that are handed over as an array, of which PostgreSQL takes a gigabyte at most."""
 QUEUE_BYTES_MAX = 1 << 18
 """A queue's table beyond which it is cut off, and not emptied row by row."""

@@ -163,6 +163,7 @@ def test_what_a_store_cannot_hold_is_refused() -> None:
         "format('{}', symbol)", "(symbol, price) = ('a', 1)", "round(price)",
         "CAST(price AS VARCHAR)", "concat(symbol, price)",
         "symbol || price", "concat(symbol, price > 1)",
+        "date_part(symbol, TIMESTAMP '2026-01-01')",
     ],
 )  # fmt: skip
 def test_what_postgresql_cannot_say_or_means_otherwise_is_refused(asked: str) -> None:

@@ -58,7 +58,8 @@ def outcome(asked: str, home: Path, store: str | None) -> list[Any]:
         "ln(x), ln(i), log10(x), log(i), sqrt(x), sqrt(d), exp(x * 800), acos(x), asin(i)",
         "power(i, x), power(x, 2), power(x, -0.5), power(d, i), i ** -1",
         "r = d, d >= r, r * d, r + i, r / d, r / 3 * 3, d BETWEEN r AND 2",
-        "i // 2, i // 3, -i // 2, i % 2, d % 0.3",
+        "i // 2, i // 3, -i // 2, i % 2, d % 0.3, floor(i * 1000000000000000 + 1), round(i, -1)",
+        "extract(second FROM DATE '2026-01-02' + i::INTEGER)",
         "CAST(x / 3 AS DECIMAL(9, 2)), CAST(r AS DECIMAL(9, 1)), "
         "round(CAST(r / 7 AS DECIMAL(18, 6)), 1)",
     ],

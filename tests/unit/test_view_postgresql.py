@@ -185,7 +185,7 @@ def test_expressions_mean_what_they_mean_in_duckdb(
         "extract(second FROM at) AS m, extract(milliseconds FROM at) AS n, "
         "regexp_matches(s, '^[aB]') AS o, f IN (0.1, 0.5) AS p, "
         r"upper(concat(s, lower('Ä'), CASE WHEN s LIKE '\%' THEN 1 END)) AS q, "
-        "f = (0.1 + extract(second FROM at)) AS r"
+        "f = (0.1 + extract(second FROM at)) AS r, date_part('second', at) AS u"
     )
     found = []
     here = {"view": "odd_words", "refresh": "1 second"}

@@ -33,7 +33,9 @@ TRUNCATED = ("SECOND", "MILLISECOND", "MICROSECOND")
 REAL = "real"
 """Marks a number that is compared with, or added to, one of 32 bits: DuckDB takes it for such."""
 DAY = "day"
-"""Marks a part of a date: of its seconds PostgreSQL knows nothing."""
+"""Marks a part or the beginning of a date: PostgreSQL knows nothing of its seconds, and makes a
+time of it that has a zone."""
+OF_TIMES = (exp.Extract, exp.DateTrunc, exp.TimestampTrunc)
 WHOLE = "whole"
 """Marks a whole number that is rounded: PostgreSQL makes a float of it, which has fewer digits."""
 ROUNDINGS = (exp.Floor, exp.Ceil, exp.Trunc, exp.Round)
@@ -54,7 +56,7 @@ def differing(node: exp.Expr, type_of: TypeOf) -> str | None:
     elif isinstance(node, exp.Between):
         for bound in (node.args["low"], node.args["high"]):
             _mark(node.this, bound, type_of)
-    if isinstance(node, exp.Extract) and pa.types.is_date(type_of(node.expression)):
+    if isinstance(node, OF_TIMES) and pa.types.is_date(type_of(_moment(node))):
         node.meta[DAY] = True
     if isinstance(node, ROUNDINGS) and is_whole(type_of(node.this)):
         node.meta[WHOLE] = True
@@ -133,7 +135,7 @@ def meant(tree: exp.Expr) -> exp.Expr:
         if node.meta.get(WHOLE):
             _cast(node.this, "NUMERIC")
         if node.meta.get(DAY):
-            _cast(node.expression, "TIMESTAMP")
+            _cast(_moment(node), "TIMESTAMP")
         if node.meta.get(REAL):
             _cast(node, "FLOAT")
         elif (part := _part(node)) is not None and part.name.upper().startswith(TRUNCATED):
@@ -152,6 +154,12 @@ def meant(tree: exp.Expr) -> exp.Expr:
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("")))
     reckoned(held)
     found: exp.Expr = held.this
+    return found
+
+
+def _moment(node: exp.Expr) -> exp.Expr:
+    """Give the time of which something is asked."""
+    found: exp.Expr = node.expression if isinstance(node, exp.Extract) else node.this
     return found
 
 

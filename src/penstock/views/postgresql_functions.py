@@ -32,10 +32,12 @@ INCLUDED_MAX = 16
 """Columns that an index may hold beside its own."""
 SETTINGS = (
     "SET random_page_cost = 1.1 SET enable_mergejoin = off SET jit = off "
-    "SET plan_cache_mode = force_generic_plan"
+    "SET plan_cache_mode = force_generic_plan SET TimeZone = 'UTC' SET DateStyle = 'ISO' "
+    "SET extra_float_digits = 1"
 )
 """How a flush is planned: what it looks for is in memory, nothing is worth sorting, and plans of
-statements that are not made up as it runs are kept."""
+statements that are not made up as it runs are kept. What days and texts are made of times must not
+hang on who refreshes."""
 REFRESH = "penstock_refresh"
 BASE = "base"
 HANDED = "_handed"

@@ -57,6 +57,26 @@ def test_any_client_reads_and_refreshes(view: Driver, postgresql: postgres.Serve
     assert view.turn() == [("a", 1.0, 4, 1), ("a", 2.0, 1, -1)]
 
 
+def test_days_do_not_hang_on_who_refreshes(tmp_path: Path, postgresql: postgres.Server) -> None:
+    late = dt.datetime(2026, 1, 1, 2, tzinfo=dt.UTC)
+    rows = pa.table({"at": pa.array([late], pa.timestamp("us", "UTC"))})
+    catalog = {"times": Relation(name="times", kind="stream", schema=rows.schema)}
+    asked = (
+        "SELECT CAST(at AS DATE) AS day, CAST(at AS VARCHAR) AS text, "
+        "date_trunc('day', at) AS begun, "
+        "CAST(date_trunc('month', CAST(at AS DATE)) AS VARCHAR) AS month FROM times"
+    )
+    given = {"view": "days", "refresh": "1 hour", "policy": "naive", "store": postgresql.url()}
+    made = operator(bind_view(read_query(asked, catalog, None, given)), tmp_path)
+    made.process({"times": rows})
+    made.store.turn(2, {0: rows.append_column("_n", pa.array([1]))}, lambda _, memo: ((), memo))
+    postgresql.execute("SET TimeZone = 'America/New_York'", "SELECT penstock_refresh('days')")
+    day = (late.date(), "2026-01-01 02:00:00+00", late.replace(hour=0), "2026-01-01 00:00:00")
+    assert as_rows(made.store.rows()) == [day, day]
+    made.store.drop()
+    made.close()
+
+
 def test_a_client_may_refresh_again_and_again(view: Driver, postgresql: postgres.Server) -> None:
     """What a session keeps of a flush is of no more use in the next."""
     with psycopg.connect(postgresql.url(), autocommit=True) as client:
@@ -185,7 +205,7 @@ def test_expressions_mean_what_they_mean_in_duckdb(
         "extract(second FROM at) AS m, extract(milliseconds FROM at) AS n, "
         "regexp_matches(s, '^[aB]') AS o, f IN (0.1, 0.5) AS p, "
         r"upper(concat(s, lower('Ä'), CASE WHEN s LIKE '\%' THEN 1 END)) AS q, "
-        "f = (0.1 + extract(second FROM at)) AS r"
+        "f = (0.1 + extract(second FROM at)) AS r, date_part('second', at) AS u"
     )
     found = []
     here = {"view": "odd_words", "refresh": "1 second"}

@@ -20,6 +20,26 @@ StoreDialect = Literal["duckdb", "postgresql"]
 AggregateFunction = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
 FlushRule = Literal["online", "naive", "immediate"]
 """How it is decided what is flushed: as cheap as can be, everything at once, or at every change."""
+KEPT = frozenset(
+    {
+        pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(),
+        pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.string(), pa.large_string(),
+        pa.binary(), pa.large_binary(), pa.date32(), pa.time64("us"), pa.timestamp("s"),
+        pa.timestamp("ms"), pa.timestamp("us"),
+    }
+)  # fmt: skip
+"""Types of values that stores keep, beside decimals and times with a zone."""
+
+
+def is_kept(type_: pa.DataType) -> bool:
+    """Say whether stores of views keep values of a type.
+
+    >>> is_kept(pa.decimal128(9, 2)), is_kept(pa.list_(pa.int64()))
+    (True, False)
+    """
+    if pa.types.is_timestamp(type_):
+        return bool(type_.unit != "ns")
+    return type_ in KEPT or bool(pa.types.is_decimal128(type_) and type_.scale >= 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

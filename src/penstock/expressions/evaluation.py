@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expressions.allowances import EvaluationError, Pace, allowed
-from penstock.expressions.connections import ROWS_MEMORY, connect
+from penstock.expressions.connections import ROWS_MEMORY, UNSOUND, connect
 from penstock.vocabulary.batches import Flags
 
 ROW_FAILURES = (
@@ -33,8 +33,9 @@ ROW_FAILURES = (
 )
 """What the values of a row can be blamed for, by the names that DuckDB gives failures."""
 
-BESIDE_TRY = "in_clause,common_subexpressions"
-"""Optimizers that take parts of an expression out of `TRY`, where nothing catches failures."""
+BESIDE_TRY = f"{UNSOUND},in_clause,common_subexpressions"
+"""Optimizers that take parts of an expression out of `TRY`, where nothing catches failures; and the
+one that is never used."""
 
 _connections: dict[tuple[int, int, bool], duckdb.DuckDBPyConnection] = {}
 _abandoned: list[duckdb.DuckDBPyConnection] = []

@@ -18,7 +18,7 @@ import pyarrow as pa
 from penstock.algebra.inputs import place_of
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import kept_section
-from penstock.expressions.connections import connect
+from penstock.expressions.connections import UNSOUND, connect
 from penstock.expressions.quotation import quoted, theirs, with_dots
 from penstock.kinds.outcomes import Chunk, Place, count, summed, without_nan
 from penstock.registry.store import Registry
@@ -86,7 +86,7 @@ class RecordedShelf:
 
     def _tidy(self) -> None:
         with suppress(duckdb.Error):
-            self._db.execute("RESET disabled_optimizers")
+            self._db.execute(f"SET disabled_optimizers = '{UNSOUND}'")
             views = "SELECT view_name FROM duckdb_views() WHERE NOT internal"
             for (name,) in self._db.execute(views).fetchall():
                 self._db.unregister(name)

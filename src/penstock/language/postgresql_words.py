@@ -12,6 +12,14 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from sqlglot import exp
 
+from penstock.language.postgresql_numbers import (
+    DECIMAL,
+    DIGITS_MAX,
+    digits_of,
+    is_whole,
+    other_base,
+    reckoned,
+)
 from penstock.vocabulary.types import ColumnKind, kind_of
 
 TypeOf = Callable[[exp.Expr], pa.DataType]
@@ -24,6 +32,13 @@ TRUNCATED = ("SECOND", "MILLISECOND", "MICROSECOND")
 """What these words begin with is a whole number in DuckDB, and has a fraction in PostgreSQL."""
 REAL = "real"
 """Marks a number that is compared with, or added to, one of 32 bits: DuckDB takes it for such."""
+DAY = "day"
+"""Marks a part or the beginning of a date: PostgreSQL knows nothing of its seconds, and makes a
+time of it that has a zone."""
+OF_TIMES = (exp.Extract, exp.DateTrunc, exp.TimestampTrunc)
+WHOLE = "whole"
+"""Marks a whole number that is rounded: PostgreSQL makes a float of it, which has fewer digits."""
+ROUNDINGS = (exp.Floor, exp.Ceil, exp.Trunc, exp.Round)
 TEXTS = (exp.Concat, exp.ConcatWs, exp.DPipe)
 PAIRS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Add, exp.Sub, exp.Mul, exp.Div)
 EXACT = {ColumnKind.INTEGER, ColumnKind.DECIMAL}
@@ -41,6 +56,14 @@ def differing(node: exp.Expr, type_of: TypeOf) -> str | None:
     elif isinstance(node, exp.Between):
         for bound in (node.args["low"], node.args["high"]):
             _mark(node.this, bound, type_of)
+    if isinstance(node, OF_TIMES) and pa.types.is_date(type_of(_moment(node))):
+        node.meta[DAY] = True
+    if isinstance(node, ROUNDINGS) and is_whole(type_of(node.this)):
+        node.meta[WHOLE] = True
+    if isinstance(node, exp.Div) and type_of(node) == pa.float32():
+        node.meta[REAL] = True
+    if _is_decimal(node) and _is_float(node.this, type_of):
+        node.meta[DECIMAL] = True
     return next(_differences(node, type_of), None)
 
 
@@ -59,6 +82,16 @@ def _differences(node: exp.Expr, type_of: TypeOf) -> Iterator[str]:
         yield "rows with NULL compare otherwise there"
     if isinstance(node, exp.Round) and _is_float(node.this, type_of):
         yield "halves of floats are rounded otherwise there, so cast to DECIMAL first"
+    if isinstance(node, exp.IntDiv) and not is_whole(*map(type_of, (node.this, node.expression))):
+        yield "// of other than whole numbers leaves no fraction there"
+    if other_base(node):
+        yield "logarithms have another base there, so say ln(x) or log10(x)"
+    if isinstance(node, exp.Cast) and node.meta.get(DECIMAL) and digits_of(node)[0] > DIGITS_MAX:
+        yield f"a float becomes a decimal of at most {DIGITS_MAX} digits there"
+    if isinstance(node, exp.Anonymous) and not isinstance(
+        _part(node), exp.Literal | exp.Var | None
+    ):
+        yield "parts of times are asked for by their names there"
     is_text = isinstance(node, exp.Cast) and node.is_type(*exp.DataType.TEXT_TYPES)
     if is_text and _is_float(node.this, type_of):
         yield "floats are written otherwise there"
@@ -82,6 +115,10 @@ def _is_float(node: exp.Expr, type_of: TypeOf) -> bool:
     return bool(pa.types.is_floating(type_of(node)))
 
 
+def _is_decimal(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and bool(node.is_type(exp.DType.DECIMAL))
+
+
 def _is_plain(pattern: exp.Expr) -> bool:
     return pattern.is_string and _PLAIN.fullmatch(str(pattern.this)) is not None
 
@@ -95,9 +132,13 @@ def meant(tree: exp.Expr) -> exp.Expr:
     held = exp.Paren(this=tree)
     # What lies within goes first: whoever holds it takes a copy.
     for node in reversed(list(held.this.walk())):
+        if node.meta.get(WHOLE):
+            _cast(node.this, "NUMERIC")
+        if node.meta.get(DAY):
+            _cast(_moment(node), "TIMESTAMP")
         if node.meta.get(REAL):
-            node.replace(exp.cast(node.copy(), exp.DataType.build("FLOAT")))
-        elif isinstance(node, exp.Extract) and node.this.name.upper().startswith(TRUNCATED):
+            _cast(node, "FLOAT")
+        elif (part := _part(node)) is not None and part.name.upper().startswith(TRUNCATED):
             node.replace(exp.Floor(this=node.copy()))
     for node in reversed(list(held.this.find_all(exp.Upper, exp.Lower))):
         if isinstance(node, exp.Upper):
@@ -111,8 +152,28 @@ def meant(tree: exp.Expr) -> exp.Expr:
             node.this.replace(_collated(node.this, LETTERS))
         if not isinstance(node.parent, exp.Escape):
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("")))
+    reckoned(held)
     found: exp.Expr = held.this
     return found
+
+
+def _moment(node: exp.Expr) -> exp.Expr:
+    """Give the time of which something is asked."""
+    found: exp.Expr = node.expression if isinstance(node, exp.Extract) else node.this
+    return found
+
+
+def _part(node: exp.Expr) -> exp.Expr | None:
+    """Give what names the part of a time that is asked for."""
+    if isinstance(node, exp.Extract):
+        found: exp.Expr = node.this
+        return found
+    is_called = isinstance(node, exp.Anonymous) and node.name.lower() == "date_part"
+    return node.expressions[0] if is_called and node.expressions else None
+
+
+def _cast(node: exp.Expr, type_: str) -> None:
+    node.replace(exp.cast(node.copy(), exp.DataType.build(type_)))
 
 
 def _collated(node: exp.Expr, collation: str) -> exp.Expr:

@@ -9,14 +9,14 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
-from penstock.algebra.views import StoreDialect
+from penstock.algebra.views import StoreDialect, is_kept
 from penstock.expressions.quotation import quoted
 from penstock.language.comparisons import duck_refusal
 from penstock.language.dialect import EXTENT
 from penstock.language.duckdb_checks import DuckError, arrow_type, duck_type, type_over
 from penstock.language.name_resolution import Names
 from penstock.language.own_words import Wording
-from penstock.language.postgresql_words import differing, meant
+from penstock.language.postgresql_words import REAL, differing, meant
 from penstock.vocabulary.errors import PenstockError
 
 LIFTED = "lifted"
@@ -50,7 +50,7 @@ class ViewTexts:
             return words
         try:
             self._refuse_differing(node)
-            turned = meant(node.copy().transform(self._named))
+            turned = meant(node.copy().transform(self._marked))
             if turned.find(exp.TryCast) is not None:
                 raise UnsupportedError("a cast there fails or succeeds")
             return str(turned.sql("postgres", unsupported_level=ErrorLevel.RAISE))
@@ -103,6 +103,12 @@ class ViewTexts:
         self.read[name] = None
         return f"{quoted(self.names.side(name))}.{quoted(self.names.bare(name))}"
 
+    def _marked(self, node: exp.Expr) -> exp.Expr:
+        """Name a node; a number that is taken for one of 32 bits is that under any name."""
+        named = self._named(node)
+        named.meta.update({REAL: True} if REAL in node.meta else {})
+        return named
+
     def _named(self, node: exp.Expr) -> exp.Expr:
         if OUTPUT in node.meta:
             return exp.paren(node.meta[OUTPUT].this.copy().transform(self._named), copy=False)
@@ -121,10 +127,10 @@ class ViewTexts:
         except DuckError as error:
             raise duck_refusal(error, self.names, node, "SQL-032") from None
         found = pa.int32() if name == '"NULL"' else arrow_type(name)
-        if found is None:
+        if found is None or not is_kept(found):
             raise self.names.source.error(
                 "VIEW-056",
-                f"{said} is of type {name}, which a view cannot hold.",
+                f"What stands here is of type {name}, which a view cannot hold.",
                 "Cast it to a number, a text, a date or a time.",
                 at=node,
             )

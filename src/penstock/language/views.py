@@ -15,6 +15,7 @@ from penstock.algebra.views import (
     StoreDialect,
     ViewDefinition,
     ViewInput,
+    is_kept,
 )
 from penstock.language.dialect import EXTENT
 from penstock.language.join_terms import merge_using
@@ -182,12 +183,17 @@ def _inputs(names: Names, texts: ViewTexts) -> tuple[ViewInput, ...]:
 def _check_types(
     columns: Sequence[tuple[str, pa.DataType]], scope: Scope, texts: ViewTexts
 ) -> None:
-    """Refuse columns that PostgreSQL has no type for."""
+    """Refuse columns that a store has no type for."""
     for name, type_ in columns:
-        if texts.dialect == "postgresql" and kind_of(type_) is ColumnKind.OTHER:
+        is_here = texts.dialect == "duckdb"
+        if not is_kept(type_) or (not is_here and kind_of(type_) is ColumnKind.OTHER):
+            where = "a view" if is_here else "a view in PostgreSQL"
             raise texts.names.source.error(
                 "VIEW-056",
-                f"Column {name!r} of {scope.relation.name!r} is {type_}, which a view in "
-                "PostgreSQL cannot hold.",
-                "Leave it out, or leave the view in DuckDB.",
+                f"Column {name!r} of {scope.relation.name!r} is {type_}, which {where} cannot "
+                "hold.",
+                "Leave it out, or make a column of numbers, texts, dates or times of it where "
+                "it comes from."
+                if is_here
+                else "Leave it out, or leave the view in DuckDB.",
             )

@@ -12,7 +12,7 @@ from penstock.algebra.views import ViewStep
 from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import read_json, write_json
 from penstock.views.protocol import ViewStore
-from penstock.views.refusals import occupied
+from penstock.views.refusals import occupied, unreachable
 from penstock.vocabulary.errors import PenstockError
 
 COOLDOWN_S = 2.0
@@ -43,7 +43,10 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
     else:
         path = view_file(step, home, query)
         refuse_path(home)
-        make_directory(path.parent)
+        try:
+            make_directory(path.parent)
+        except PenstockError as error:
+            raise unreachable(str(path), error.fact) from error
         address = str(path)
     store: ViewStore = stores.open_store(step.definition, address, owner)
     try:

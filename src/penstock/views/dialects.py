@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.algebra.views import is_kept
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import type_name
 
 WHOLE = {
     pa.bool_(): ("BOOLEAN", "boolean"),
@@ -52,17 +52,17 @@ def is_long(type_: pa.DataType) -> bool:
 
 
 def _names(type_: pa.DataType) -> tuple[str, str]:
-    if pa.types.is_timestamp(type_) and type_.tz and type_.unit != "ns":
-        return ZONED
-    if pa.types.is_decimal128(type_) and type_.scale >= 0:
-        digits = f"({type_.precision}, {type_.scale})"
-        return f"DECIMAL{digits}", f"numeric{digits}"
-    if type_ not in WHOLE:
+    if not is_kept(type_):
         raise PenstockError(
             "VIEW-001",
-            f"Stores of views keep no values of type {type_name(type_)}.",
+            f"Stores of views keep no values of type {type_}.",
             "Cast the column to a number, a text, a date or a timestamp in microseconds.",
         )
+    if pa.types.is_timestamp(type_) and type_.tz:
+        return ZONED
+    if pa.types.is_decimal128(type_):
+        digits = f"({type_.precision}, {type_.scale})"
+        return f"DECIMAL{digits}", f"numeric{digits}"
     return WHOLE[type_]
 
 

@@ -20,7 +20,7 @@ NETTED = "netted"
 """The table of a queue's changes, netted, if they are many."""
 HANDED_ROWS_MAX = 200
 """Rows of a queue that are handed over as an array."""
-JOINED_ROWS_MAX = 100_000
+JOINED_ROWS_MAX = 20_000
 """Joined rows that are handed over as an array, of which PostgreSQL takes a gigabyte at most."""
 QUEUE_BYTES_MAX = 1 << 18
 """A queue's table beyond which it is cut off, and not emptied row by row."""
@@ -32,10 +32,12 @@ INCLUDED_MAX = 16
 """Columns that an index may hold beside its own."""
 SETTINGS = (
     "SET random_page_cost = 1.1 SET enable_mergejoin = off SET jit = off "
-    "SET plan_cache_mode = force_generic_plan"
+    "SET plan_cache_mode = force_generic_plan SET TimeZone = 'UTC' SET DateStyle = 'ISO' "
+    "SET extra_float_digits = 1"
 )
 """How a flush is planned: what it looks for is in memory, nothing is worth sorting, and plans of
-statements that are not made up as it runs are kept."""
+statements that are not made up as it runs are kept. What days and texts are made of times must not
+hang on who refreshes."""
 REFRESH = "penstock_refresh"
 BASE = "base"
 HANDED = "_handed"

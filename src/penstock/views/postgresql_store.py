@@ -38,6 +38,11 @@ STATEMENT_MS = 600_000
 """How long one statement may take: the first flush of a large table is one."""
 LIMITS = "54"
 """What the numbers of errors begin with that say what is too long, too large or too deep."""
+UNSAID = {
+    "0A000", "42601", "42704", "42725", "42803", "42804", "42809", "42846", "42883", "42P18",
+    "42P21", "42P22",
+}  # fmt: skip
+"""Numbers of errors that say that there is no such word, or not for values of these types."""
 NAME_BYTES_MAX = 63
 WARMING = 32
 """Changes of the flush before a rehearsal, by which plans are made."""
@@ -163,6 +168,10 @@ class PostgresqlViewStore(SqlStore):
             # What a server calls operational, and says of a statement, is what that asks too much.
             told = too_large if isinstance(error, driver_.OperationalError) else failed
             raise told(self.definition, str(error)) from error
+        except pa.ArrowInvalid as error:
+            # PostgreSQL has no types of eight bits and none without a sign: it kept a wider one.
+            self._undo()
+            raise failed(self.definition, f"a value is beyond its type: {error}") from error
         except BaseException:
             self._undo()
             raise
@@ -210,10 +219,11 @@ class PostgresqlViewStore(SqlStore):
             raise occupied(self.definition, by)
 
     def _make(self) -> None:
-        errors = self._driver.errors
         try:
             self._make_all()
-        except (errors.UndefinedFunction, errors.UndefinedObject, errors.SyntaxError) as error:
+        except self._driver.Error as error:
+            if error.sqlstate not in UNSAID:
+                raise
             raise unsaid(self.definition, error.diag.message_primary) from error
 
     def _make_all(self) -> None:

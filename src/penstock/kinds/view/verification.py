@@ -96,8 +96,12 @@ def _load_input(
         load_events(db, "recorded_rows", places, relation.schema)
         read = ", ".join(without_nan(field.name, field.type) for field in relation.schema)
         rows = f"SELECT {read}, _batch, 1 AS _sign FROM recorded_rows WHERE _batch >= {first}"
-    names = [field.name for field in relation.schema if field.name != relation.change_column]
-    shown = ", ".join(f"{theirs(name)} AS {quoted(name)}" for name in names)
+    fields = [field for field in relation.schema if field.name != relation.change_column]
+    # In rows that a view reads a zero has no sign.
+    shown = ", ".join(
+        f"{theirs(each.name)}{' + 0' * pa.types.is_floating(each.type)} AS {quoted(each.name)}"
+        for each in fields
+    )
     db.execute(f"CREATE TABLE in{number} AS SELECT _batch, _sign, {shown} FROM ({rows})")
 
 

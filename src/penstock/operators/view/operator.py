@@ -219,9 +219,12 @@ class ViewOperator:
         if changes.num_rows == 0:
             return []
         assert self._query is not None
-        weights = changes[WEIGHT].to_numpy()
+        # A column of the view may have the name of the weights: these are the last.
+        *columns, last = changes.columns
+        weights = last.to_numpy()
         places = np.repeat(np.arange(len(weights)), np.abs(weights))
-        rows = changes.drop_columns([WEIGHT]).take(pa.array(places))
+        shown = pa.table(columns, schema=self.step.definition.schema)
+        rows = shown.take(pa.array(places))
         signs = np.sign(weights[places]).astype(np.int8)
         words = pa.array(np.where(signs > 0, "insert", "delete").tolist(), pa.string())
         names = rows.column_names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -111,6 +112,13 @@ def _rows(each: list[Any]) -> Parameters:
     rows = [row if isinstance(row, Mapping) else {} for row in each]
     # A name that the first row lacks is a column all the same.
     names = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        if not isinstance(name, str):
+            raise PenstockError(
+                "REG-006",
+                f"A column of the parameters is called {name!r}, which is no text.",
+                "Give every row as a dict whose keys are the columns' names.",
+            )
     columns = {name: [row.get(name) for row in rows] for name in names}
     others = np.flatnonzero([not isinstance(row, Mapping) for row in each])
     if len(others) and len(others) == len(each):
@@ -118,6 +126,10 @@ def _rows(each: list[Any]) -> Parameters:
             "REG-006",
             f"Parameters cannot be read from a list of {type(each[0]).__name__}.",
             "Give every row as a dict of its values.",
+        )
+    if each and not columns:
+        raise PenstockError(
+            "REG-006", "No row of the parameters has a value.", "Give rows their values."
         )
     found = _parameters(*_columns(columns))
     places = np.flatnonzero(np.isin(found.rows, others))
@@ -133,11 +145,11 @@ def _frame(each: Any) -> tuple[pa.Table, Bad]:
     if isinstance(each, pa.Table):
         return each, {}
     if isinstance(each, pd.DataFrame):
+        each = _with_index(each)
         try:
             return pa.Table.from_pandas(each, preserve_index=False), {}
         except (pa.ArrowException, OverflowError):
             names = [str(name) for name in each.columns]
-            _refuse_repeated(names)
             listed = [each.iloc[:, i].to_list() for i in range(len(names))]
             return _columns(dict(zip(names, listed, strict=True)))
     if hasattr(each, "toArrow"):
@@ -150,6 +162,13 @@ def _frame(each: Any) -> tuple[pa.Table, Bad]:
         "Pass a frame (pandas, Arrow, Spark, polars, DuckDB), a list of dicts, or the path of a "
         "parquet, CSV or JSON file.",
     )
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give a frame whose index, where it has a name, is columns like the others."""
+    named = [name for name in frame.index.names if name is not None]
+    _refuse_repeated([str(name) for name in (*named, *frame.columns)])
+    return frame.reset_index(level=named) if named else frame
 
 
 def _columns(columns: Mapping[str, list[Any]]) -> tuple[pa.Table, Bad]:
@@ -282,22 +301,28 @@ def _read_file(path: Path, key: str | None) -> Parameters:
 
 def _read_json(path: Path) -> Parameters:
     """Read a list of objects, or an object per line; a line that does not parse is refused."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    content = path.read_bytes().removeprefix(BOM_UTF8)
     if path.suffix.lower() == ".json":
-        rows = json.loads(text)
+        rows = json.loads(content)
         if not isinstance(rows, list):
             raise ValueError("it holds no list of objects")
         return _rows(rows)
-    rows, broken = [], {}
-    for line in filter(str.strip, text.split("\n")):
+    rows, broken = list[Any](), dict[int, ValueError]()
+    for line in filter(bytes.strip, content.split(b"\n")):
         try:
-            rows.append(json.loads(line))
+            rows.append(json.loads(line.decode()))
         except ValueError as error:
-            broken[len(rows)] = f"The line cannot be read: {error}. Repair the row."
+            broken[len(rows)] = error
             rows.append({})
+    if rows and len(broken) == len(rows):
+        raise broken[0]
     found = _rows(rows)
     places = np.flatnonzero(np.isin(found.rows, list(broken)))
-    found.refuse(places, "REG-011", [broken[int(row)] for row in found.rows[places]])
+    reasons = [
+        f"The line cannot be read: {broken[int(row)]}. Repair the row."
+        for row in found.rows[places]
+    ]
+    found.refuse(places, "REG-011", reasons)
     return found
 
 

@@ -169,7 +169,7 @@ def test_postgresql_has_rows_and_token_in_one_transaction() -> None:
 
 
 def test_what_cannot_be_a_sink_is_refused(tmp_path: Path) -> None:
-    desk = desk_with_events(tmp_path)
+    desk = desk_with_events(tmp_path / "home")
     sub = desk.subscribe("SELECT n FROM t WHERE x > 1", name="sub")
     for text, code in (("kafka://host/topic", "DEL-004"), ("https://h/${NOT_SET_1}", "DEL-005")):
         with pytest.raises(PenstockError) as error:

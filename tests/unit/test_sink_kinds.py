@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.delivery import webhook_sink
+from penstock.delivery.change_texts import line_of, row_text
+from penstock.delivery.changes import Change
 from penstock.delivery.postgresql_sink import TOKENS, PostgresqlSink
 from penstock.delivery.row_texts import json_lines
 from penstock.delivery.sink_kinds import BatchSink, SinkAddress, sink_at
@@ -102,6 +104,17 @@ def test_json_lines_hold_every_type() -> None:
     assert second["nested"] == {"n": None, "f": 0.5}
     moment = third.pop("moment")
     assert moment == first["moment"] and third.pop("Text") == "x" and set(third.values()) == {None}
+
+
+def test_a_change_is_told_alone_as_sinks_tell_it() -> None:
+    """`penstock tail --json` said Infinity, which is no JSON, and bytes as Python writes them."""
+    lines = json_lines(EVERY_TYPE).whole().tobytes().decode().splitlines()
+    for row, line in zip(EVERY_TYPE.to_pylist(), lines, strict=True):
+        told, expected = json.loads(row_text(row)), json.loads(line)
+        assert told.pop("single") == pytest.approx(expected.pop("single"))
+        assert told == expected
+    change = Change(id="a\nb", row={"ö": "ß"}, sign=-1, batch=0, version=1, token="0:1")
+    assert line_of(change, "odd") == '- odd a\\nb {"ö": "ß"}'
 
 
 def test_a_large_batch_is_posted_in_pieces(

@@ -106,6 +106,25 @@ def test_json_lines_hold_every_type() -> None:
     assert moment == first["moment"] and third.pop("Text") == "x" and set(third.values()) == {None}
 
 
+def test_maps_and_lists_of_one_length_are_json_too() -> None:
+    """What was no number in them was written as it is, and no reader of JSON took the line."""
+    maps, bytes_ = pa.map_(pa.string(), pa.list_(pa.float64())), pa.map_(pa.binary(), pa.binary())
+    table = pa.table(
+        {
+            "m": pa.array([[("k", [NAN, 1.0])], None, []], maps),
+            "b": pa.array([[(b"\xff", b"\x00")], None, []], bytes_),
+            "l": pa.array([[NAN, 2.0], None, [1.0, float("inf")]], pa.list_(pa.float64(), 2)),
+            "plain": pa.array([[(1, "x")], None, []], pa.map_(pa.int64(), pa.string())),
+        }
+    )
+    lines = json_lines(table).whole().tobytes().splitlines()
+    assert [json.loads(line, parse_constant=pytest.fail) for line in lines] == [
+        {"m": {"k": [None, 1.0]}, "b": {"ff": "00"}, "l": [None, 2.0], "plain": {"1": "x"}},
+        dict.fromkeys(table.column_names),
+        {"m": {}, "b": {}, "l": [1.0, None], "plain": {}},
+    ]
+
+
 def test_a_change_is_told_alone_as_sinks_tell_it() -> None:
     """`penstock tail --json` said Infinity, which is no JSON, and bytes as Python writes them."""
     lines = json_lines(EVERY_TYPE).whole().tobytes().decode().splitlines()
@@ -159,6 +178,17 @@ def test_postgresql_holds_every_type() -> None:
     )
     assert third[1] == "x" and str(third[4]) == "nan" and third[7] == MOMENT
     assert [*third[:1], *third[2:4], third[6], *third[8:]] == [None] * 10
+
+
+@pytest.mark.skipif(postgres.missing() is not None, reason=postgres.missing() or "")
+def test_postgresql_takes_what_its_own_types_do_not_hold() -> None:
+    """One such value stood before all later batches for ever."""
+    table = pa.table({"n": pa.array([2**64 - 1], pa.uint64()), "k": ["a\0b"], "l": [["\0"]]})
+    with postgres.running() as server:
+        sink = PostgresqlSink(address(server.url() + "?table=odd"))
+        sink.write(table, "1:1")
+        sink.close()
+        assert server.execute("SELECT * FROM odd") == [(2**64 - 1, "a\u2400b", '["\\u0000"]')]
 
 
 @pytest.mark.skipif(postgres.missing() is not None, reason=postgres.missing() or "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from time import monotonic, sleep
 from typing import Any
 
@@ -223,7 +223,7 @@ class HomeReaders:
             parts += [with_tail(rows, logged.batch, logged.version) for rows in left]
         return _whole(parts) if parts else self._nothing(selecting())
 
-    def _nothing(self, selections: list[SheetSelection]) -> pa.Table:
+    def _nothing(self, selections: Sequence[SheetSelection]) -> pa.Table:
         """Give the columns that changes will have; of what stands no more, only Penstock's own."""
         if not selections or selections[-1].group not in self._registry.steps:
             return NOTHING

@@ -31,7 +31,7 @@ class TallyStep:
     relation: str
     kind: str = KIND
     division: None = None
-    makes: None = None
+    made: None = None
 
     @property
     def relations(self) -> tuple[str, ...]:

@@ -87,3 +87,47 @@ def test_what_holds_no_rows_is_refused_as_a_whole(tmp_path: Path) -> None:
         with pytest.raises(PenstockError, match=r"REG-006|REG-010"):
             load_parameters(each)
     assert load_parameters([]).table.num_rows == 0
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file_of_json(tmp_path: Path) -> None:
+    for name, text in (("rows.jsonl", '{"id": "a", "p": 1}\n'), ("rows.json", '[{"id": "a"}]')):
+        (tmp_path / name).write_text("\ufeff" + text)
+        found = load_parameters(tmp_path / name)
+        assert found.table["id"].to_pylist() == ["a"]
+        assert found.refused.row == []
+
+
+def test_lines_of_json_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
+    """Letters were put in their place, so that two such ids were one."""
+    rows = [{"id": "ä", "p": 1}, {"id": "ö", "p": 2}, {"id": "c", "p": 3}]
+    lines = [json.dumps(row, ensure_ascii=False).encode("latin-1") for row in rows]
+    (tmp_path / "rows.jsonl").write_bytes(b"\n".join(lines))
+    found = load_parameters(tmp_path / "rows.jsonl")
+    assert found.table["id"].to_pylist() == ["c"]
+    assert (found.refused.row, set(found.refused.code)) == ([0, 1], {"REG-011"})
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [("{\n{\n", "REG-010"), ('{"id"\n', "REG-010"), ("{}\n{}\n", "REG-006")],
+)
+def test_rows_of_which_none_has_a_value_are_not_passed_over(
+    tmp_path: Path, given: str, code: str
+) -> None:
+    (tmp_path / "rows.jsonl").write_text(given)
+    with pytest.raises(PenstockError, match=rf"\[{code}\]"):
+        load_parameters(tmp_path / "rows.jsonl")
+
+
+def test_a_key_that_is_no_text_is_named() -> None:
+    with pytest.raises(PenstockError, match=r"\[REG-006\] .* called 5, which is no text"):
+        load_parameters([{"id": "a", 5: 1}])
+
+
+def test_an_index_with_a_name_is_a_column() -> None:
+    frame = pd.DataFrame({"id": ["a", "b"], "p": [1, 2]})
+    assert load_parameters(frame.set_index("id")).table.equals(load_parameters(frame).table)
+    assert load_parameters(frame.set_index(["id", "p"])).table.num_columns == 2
+    assert load_parameters(frame[frame["p"] > 1]).table.column_names == ["id", "p"]
+    with pytest.raises(PenstockError, match=r"\[REG-007\] .* named id"):
+        load_parameters(frame.set_index("id", drop=False))

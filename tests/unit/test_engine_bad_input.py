@@ -101,6 +101,7 @@ def lines(receipt: Receipt | None) -> list[tuple[int, str]]:
         ("", "SQL-002"),
         ("SELEC * FROM t", "SQL-002"),
         ("SELECT * FROM t WHERE", "SQL-001"),
+        ("SELECT FROM t", "SQL-001"),
         ("SELECT * FROM t WHERE (x > 1", "SQL-001"),
         ("SELECT * FROM t WHERE x > 1; SELECT * FROM t", "SQL-002"),
         ("DROP TABLE t", None),

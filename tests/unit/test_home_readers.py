@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,6 +154,13 @@ def test_commands_on_a_home(run: DeskRun, tmp_path: Path) -> None:
     assert (facts["queries"], facts["subscriptions"], facts["batches"]) == (2, 1, 1)
     assert facts["last_batch"]["matches"] == 3
     assert facts["sizes"]["results"]["files"] == 3
+    shutil.copytree(home, tmp_path / "copy")  # whose files are younger than the batch
+    for path in (tmp_path / "copy").rglob("*.json"):
+        os.utime(path, (0, 0))
+    copied = json.loads(asked("status", str(tmp_path / "copy"), "--json"))
+    assert copied["last_batch"] == facts["last_batch"]
+    told = CliRunner().invoke(app, ["sql", home, " -- nothing"])
+    assert (told.exit_code, told.stderr[:7]) == (2, "SQL-002")
     assert "2 standing queries of 1 subscriptions" in " ".join(asked("status", home).split())
     listed = json.loads(asked("list", home, "--json"))
     assert [each["name"] for each in listed["subscriptions"]] == ["above"]

@@ -226,8 +226,53 @@ def test_one_that_was_dropped_begins_anew(run: DeskRun, tmp_path: Path) -> None:
     assert run.desk.readers.sinks.cursors.tokens() == {}
 
 
-def test_a_bad_address_registers_nothing(run: DeskRun) -> None:
-    for address, wrong in (("kafka://h/t", "DEL-004"), ("https://h/${NOT_SET_1}", "DEL-005")):
+def test_a_bad_address_registers_nothing(
+    run: DeskRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (Path.cwd() / "a file").write_text("")
+    inside = run.desk.home.path / "results"
+    for address, wrong in (
+        ("kafka://h/t", "DEL-004"),
+        ("https://h/${NOT_SET_1}", "DEL-005"),
+        (" ", "DEL-019"),
+        ("a file", "DEL-019"),
+        (f"{inside}", "DEL-018"),
+        (f"file://{inside}/mine", "DEL-018"),
+        ("https:///hook", "DEL-021"),
+    ):
         script = f"SUBSCRIBE alerts TO {ALL} INTO '{address}'"
         assert code(lambda text=script: execute(run.desk, text)) == wrong
     assert run.desk.subscriptions() == []
+
+
+def test_a_path_is_an_address_and_tilde_is_who_says_it(
+    run: DeskRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    alerts = run.desk.subscribe(ALL, name="alerts")
+    alerts.to(tmp_path / "found", name="a")
+    alerts.to("~/found", name="b")
+    assert [sink.address for sink in alerts.sinks()] == [
+        str(tmp_path / "found"), str(tmp_path / "me" / "found"),
+    ]  # fmt: skip
+
+
+def test_files_of_another_home_are_not_mixed_with_those_of_this_one(
+    run: DeskRun, tmp_path: Path
+) -> None:
+    """A home that is begun anew has its batches anew: old files among new ones looked like them."""
+    run.desk.subscribe(ALL, name="alerts").to(str(tmp_path / "found"), name="files")
+    for v in (1, 2):
+        run.batch(ticks=[{"v": v}])
+    feed(run.desk)
+    with DeskRun(tmp_path / "again", TICKS) as again:
+        alerts = again.desk.subscribe(ALL, name="alerts")
+        with pytest.raises(PenstockError, match=r"\[DEL-020\].*alerts-000000000000\.parquet"):
+            alerts.to(str(tmp_path / "found"), name="files")
+        assert alerts.sinks() == []
+        other = again.desk.subscribe(ALL, name="alert")
+        other.to(str(tmp_path / "found"), name="files")
+        again.batch(ticks=[{"v": 3}])
+        feed(again.desk)
+    assert sorted(found(tmp_path / "found")) == [1, 2, 3]

@@ -137,6 +137,7 @@ def test_limits_of_texts():
         ("SELECT * FROM t WHERE x = 'a", "SQL-001", 27),
         ('SELECT * FROM t WHERE "x = 1', "SQL-001", 23),
         ("SUBSCRIBE x TO", "SQL-001", 15),
+        ("SELECT * FROM", "SQL-001", 14),
         ("EXPLAIN", "SQL-001", 8),
         ("CREATE STREAM a FROM 'x' OPTIONS event = 1", "SQL-001", 34),
         ("DROP SUBSCRIPTION a WHERE x = 1", "SQL-001", 27),
@@ -153,6 +154,7 @@ def test_refusals_point_at_their_place(text, code, column):
     assert error.place is not None
     assert (error.code, error.place.column) == (code, column)
     assert error.remedy.endswith((".", "?", ")"))
+    assert "Token" not in str(error)
 
 
 @pytest.mark.parametrize(

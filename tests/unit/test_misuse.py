@@ -111,6 +111,14 @@ def test_what_is_no_query_no_sink_no_token_and_no_name(engine: Engine) -> None:
         engine.subscribe(5)  # type: ignore[arg-type]
     with pytest.raises(PenstockError, match=r"\[DEL-014\]"):
         low.to(5)  # type: ignore[arg-type]
+    with pytest.raises(PenstockError, match=r"\[SQL-002\].* a NoneType\."):
+        engine.explain(None)  # type: ignore[arg-type]
+    with pytest.raises(PenstockError, match=r"\[SQL-007\].* a str\."):
+        engine.subscribe(TEXT, each=ROWS, options="snapshot")  # type: ignore[arg-type]
+    with pytest.raises(PenstockError, match=r"\[ENG-017\].* a int\."):
+        low.explain_tuple("t", 5)  # type: ignore[arg-type]
+    with pytest.raises(PenstockError, match=r"\[REG-001\]"):
+        engine.subscription(None)  # type: ignore[arg-type]
     with pytest.raises(PenstockError, match=r"\[DEL-001\]"):
         list(low.changes(since=5, follow=False))  # type: ignore[arg-type]
     with pytest.raises(PenstockError, match=r"\[VER-001\]"):
@@ -158,3 +166,21 @@ def test_words_of_others_are_answered_with_ours(text: str, remedy: str) -> None:
     with pytest.raises(PenstockError) as refused:
         parse(text)
     assert remedy in refused.value.remedy
+
+
+@pytest.mark.parametrize("name", [5, "", "  ", b"low", "a\0b"])
+def test_names_are_texts_that_can_be_seen(engine: Engine, name: Any) -> None:
+    """A number stood as a name, and from then on no name that was misspelt could be told."""
+    with pytest.raises(PenstockError, match=r"\[REG-029\]"):
+        engine.subscribe("SELECT n FROM t", name=name)
+    with pytest.raises(PenstockError, match=r"\[CAT-014\]"):
+        engine.stream(name, "market:trades")
+    assert engine.subscriptions() == []
+
+
+def test_no_rows_are_added(engine: Engine) -> None:
+    low = engine.subscribe(TEXT, name="low", each=ROWS)
+    assert low.receipt is not None
+    receipt = low.add([])
+    assert (receipt.accepted, receipt.refused.num_rows) == (0, 0)
+    assert (receipt.version, len(low)) == (low.receipt.version, 2)

@@ -113,6 +113,34 @@ def test_queries_come_and_go_while_nobody_runs(run: OrderRun, served: ServedOrde
         assert [each["name"] for each in names] == ["whole"]
 
 
+def test_what_is_misspelt_is_refused(run: OrderRun, served: ServedOrders) -> None:
+    """`ids` for `id` dropped all queries of a subscription, `afer` began at the start."""
+    with served.client() as client:
+        for wrong, meant in (("ids=c1", "'id'"), ("Id=c1", "'id'"), ("x=1", "Known are: id.")):
+            answer = client.delete(f"/subscriptions/each?{wrong}")
+            assert refused(answer) == (422, "SRV-007"), wrong
+            assert meant in answer.json()["remedy"]
+        for path in ("/subscriptions?aftr=a", "/subscriptions/whole/changes?afer=1:0", "/health?x"):
+            assert refused(client.get(path)) == (422, "SRV-007"), path
+        asked = {"name": "new", "sql": ONE, "parameters": [{"id": 7, "customer": 1}], "keey": "id"}
+        assert refused(client.post("/subscriptions", json=asked)) == (422, "SRV-007")
+        listed = client.get("/subscriptions").json()["subscriptions"]
+    assert {each["name"]: each["queries"] for each in listed} == {"each": 4, "whole": 1}
+
+
+def test_names_with_a_slash_are_served(run: OrderRun, served: ServedOrders) -> None:
+    run.desk.subscribe("SELECT n FROM orders", name="a/b c")
+    run.more(2)
+    with served.client() as client:
+        there = f"/subscriptions/{quote('a/b c', safe='')}"
+        assert client.get(there).json()["name"] == "a/b c"
+        told = client.get(f"{there}/changes?follow=false").text
+        assert told.count("data: ") == 2
+        assert refused(client.get("/views/a%2Fb")) == (404, "VIEW-065")
+        run.desk.close()
+        assert client.delete(there).status_code == 200
+
+
 def test_a_suspended_view_is_told_as_such(
     run: OrderRun, served: ServedOrders, engine: None
 ) -> None:

@@ -138,6 +138,7 @@ def test_a_websocket_gives_the_same_with_tokens(run: OrderRun, served: ServedOrd
         ("/changes", 401, "SRV-002"),
         ("/changes?token=x", 401, "SRV-003"),
         ("/changes?after=9:9&token=" + served.token, 422, "SRV-013"),
+        ("/changes?afer=9:9&token=" + served.token, 422, "SRV-007"),
         ("/elsewhere", 404, "SRV-006"),
     ):
         with pytest.raises(InvalidStatus) as refusal:

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.delivery import webhook_sink
+from penstock.delivery.change_texts import line_of, row_text
+from penstock.delivery.changes import Change
 from penstock.delivery.postgresql_sink import TOKENS, PostgresqlSink
 from penstock.delivery.row_texts import json_lines
 from penstock.delivery.sink_kinds import BatchSink, SinkAddress, sink_at
@@ -104,6 +106,36 @@ def test_json_lines_hold_every_type() -> None:
     assert moment == first["moment"] and third.pop("Text") == "x" and set(third.values()) == {None}
 
 
+def test_maps_and_lists_of_one_length_are_json_too() -> None:
+    """What was no number in them was written as it is, and no reader of JSON took the line."""
+    maps, bytes_ = pa.map_(pa.string(), pa.list_(pa.float64())), pa.map_(pa.binary(), pa.binary())
+    table = pa.table(
+        {
+            "m": pa.array([[("k", [NAN, 1.0])], None, []], maps),
+            "b": pa.array([[(b"\xff", b"\x00")], None, []], bytes_),
+            "l": pa.array([[NAN, 2.0], None, [1.0, float("inf")]], pa.list_(pa.float64(), 2)),
+            "plain": pa.array([[(1, "x")], None, []], pa.map_(pa.int64(), pa.string())),
+        }
+    )
+    lines = json_lines(table).whole().tobytes().splitlines()
+    assert [json.loads(line, parse_constant=pytest.fail) for line in lines] == [
+        {"m": {"k": [None, 1.0]}, "b": {"ff": "00"}, "l": [None, 2.0], "plain": {"1": "x"}},
+        dict.fromkeys(table.column_names),
+        {"m": {}, "b": {}, "l": [1.0, None], "plain": {}},
+    ]
+
+
+def test_a_change_is_told_alone_as_sinks_tell_it() -> None:
+    """`penstock tail --json` said Infinity, which is no JSON, and bytes as Python writes them."""
+    lines = json_lines(EVERY_TYPE).whole().tobytes().decode().splitlines()
+    for row, line in zip(EVERY_TYPE.to_pylist(), lines, strict=True):
+        told, expected = json.loads(row_text(row)), json.loads(line)
+        assert told.pop("single") == pytest.approx(expected.pop("single"))
+        assert told == expected
+    change = Change(id="a\nb", row={"ö": "ß"}, sign=-1, batch=0, version=1, token="0:1")
+    assert line_of(change, "odd") == '- odd a\\nb {"ö": "ß"}'
+
+
 def test_a_large_batch_is_posted_in_pieces(
     hook: HookServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +181,17 @@ def test_postgresql_holds_every_type() -> None:
 
 
 @pytest.mark.skipif(postgres.missing() is not None, reason=postgres.missing() or "")
+def test_postgresql_takes_what_its_own_types_do_not_hold() -> None:
+    """One such value stood before all later batches for ever."""
+    table = pa.table({"n": pa.array([2**64 - 1], pa.uint64()), "k": ["a\0b"], "l": [["\0"]]})
+    with postgres.running() as server:
+        sink = PostgresqlSink(address(server.url() + "?table=odd"))
+        sink.write(table, "1:1")
+        sink.close()
+        assert server.execute("SELECT * FROM odd") == [(2**64 - 1, "a\u2400b", '["\\u0000"]')]
+
+
+@pytest.mark.skipif(postgres.missing() is not None, reason=postgres.missing() or "")
 def test_postgresql_has_rows_and_token_in_one_transaction() -> None:
     with postgres.running() as server:
         sink = PostgresqlSink(alerts := address(server.url() + "?table=al%20erts"))
@@ -169,7 +212,7 @@ def test_postgresql_has_rows_and_token_in_one_transaction() -> None:
 
 
 def test_what_cannot_be_a_sink_is_refused(tmp_path: Path) -> None:
-    desk = desk_with_events(tmp_path)
+    desk = desk_with_events(tmp_path / "home")
     sub = desk.subscribe("SELECT n FROM t WHERE x > 1", name="sub")
     for text, code in (("kafka://host/topic", "DEL-004"), ("https://h/${NOT_SET_1}", "DEL-005")):
         with pytest.raises(PenstockError) as error:

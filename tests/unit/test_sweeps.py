@@ -17,9 +17,12 @@ from typer.testing import CliRunner, Result
 
 from penstock.algebra.catalog import Relation
 from penstock.cli.main import app
+from penstock.engine.past_rows import ScriptRows
 from penstock.engine.sweeps import SweepReport, SweepRequest, sweep
 from penstock.kinds.model_query import stored_segments
 from penstock.kinds.model_query.held_ranges import held_ranges
+from penstock.language.parser import parse
+from penstock.language.statements import CreateRelation
 from penstock.models.segments import Segments
 from penstock.models.sources import SegmentSource, SourceRows
 from penstock.vocabulary.errors import PenstockError
@@ -304,6 +307,31 @@ def test_sources_that_need_spark_are_refused(tmp_path: Path) -> None:
         path = script_of(tmp_path, source)
         result = penstock("sweep", path, "--set", "line=1", "--set", "vessel=1")
         assert (result.exit_code, "SWP-006" in result.output) == (2, True), result.output
+
+
+def test_csv_files_are_read_as_a_run_reads_them(tmp_path: Path) -> None:
+    """NA was no key, a file whose columns had other cases failed, and options were passed over."""
+
+    def read(first: str, more: str = "") -> pa.Table:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        lines = f'{first}\n2026-01-02T00:00:00Z,NA,1.5\n\n2026-01-02T00:00:01Z,"",\n'
+        (tmp_path / "in" / "a.csv").write_text(lines)
+        (stream,) = parse(
+            "CREATE STREAM p (ts TIMESTAMPTZ, k VARCHAR, x DOUBLE) "
+            f"FROM 'csv:{tmp_path}/in' OPTIONS (header = TRUE, event_time = 'ts'{more})"
+        )
+        assert isinstance(stream, CreateRelation)
+        return ScriptRows({"p": stream}, 10).read("p")[0]
+
+    found = read("TS,K,X", ", maxFilesPerTrigger = 1")
+    values = [column.to_pylist() for column in found.columns[1:]]
+    assert values == [["NA", None], [1.5, None]]
+    for first, more, fact in (
+        ("ts,x,k", "", "its first line is ts, x, k"),
+        ("ts,k,x", ", nullValue = 'NA'", "nullvalue"),
+    ):
+        with pytest.raises(PenstockError, match=rf"\[SWP-006\].*{fact}"):
+            read(first, more)
 
 
 def test_two_queries_of_one_parameter_are_told_apart(tmp_path: Path) -> None:

@@ -181,9 +181,9 @@ class InputsShape(Node):
         return tuple(dict.fromkeys(each.relation for each in self.inputs))
 
     @property
-    def makes(self) -> tuple[str, ...]:
+    def made(self) -> Typed:
         """The columns of all inputs."""
-        return tuple(name for name, _ in made_columns(self.inputs))
+        return made_columns(self.inputs)
 
     @property
     def residuals(self) -> tuple[str | None, ...]:

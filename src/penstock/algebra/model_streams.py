@@ -11,7 +11,7 @@ from penstock.algebra.models import (
     ModelSource,
     SplitMethod,
 )
-from penstock.algebra.physical import ALONE, Division
+from penstock.algebra.physical import ALONE, Division, Typed
 from penstock.vocabulary.codec import OMITTED, Node
 
 
@@ -67,7 +67,7 @@ class ModelStreamStep(Node):
         return tuple((name, ()) for name in self.relations) if self.shard_key else (ALONE,)
 
     @property
-    def makes(self) -> tuple[str, ...] | None:
+    def made(self) -> Typed | None:
         """Nothing that is told."""
         return None
 

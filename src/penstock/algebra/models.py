@@ -329,7 +329,7 @@ class ModelQueryStep(Node):
 
     @property
     def made(self) -> Typed:
-        """The columns of the rows that it makes, with their types."""
+        """Key, time and models, or values."""
         time = pa.timestamp("us", tz="UTC")
         if self.sample_us is not None:
             own: Typed = (("at", time), *((name, pa.float64()) for name in self.attributes))
@@ -338,11 +338,6 @@ class ModelQueryStep(Node):
             own = (("starts", time), ("ends", time), *curves)
         state: Typed = (("status", pa.string()),) if self.predicts else ()
         return (*self.key, *own, *state)
-
-    @property
-    def makes(self) -> tuple[str, ...] | None:
-        """Key, time and models, or values."""
-        return tuple(name for name, _ in self.made)
 
 
 def stages(plan: ModelStage) -> Iterator[ModelStage]:

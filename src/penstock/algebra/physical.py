@@ -49,7 +49,7 @@ class Step(Described, Protocol):
         """How its rows may be divided among shards."""
 
     @property
-    def makes(self) -> tuple[str, ...] | None:
+    def made(self) -> Typed | None:
         """The columns of the rows that it makes; None: it passes events of its relation on."""
 
 
@@ -85,7 +85,7 @@ class SingleStep(Node):
         return None
 
     @property
-    def makes(self) -> tuple[str, ...] | None:
+    def made(self) -> Typed | None:
         """Nothing: it passes events on, or has no queries."""
         return None
 
@@ -118,9 +118,9 @@ class FilterStep(SingleStep):
         return bool(self.kept)
 
     @property
-    def makes(self) -> tuple[str, ...] | None:
+    def made(self) -> Typed | None:
         """The rows of its table, if answers begin with these; else it passes events on."""
-        return tuple(name for name, _ in self.kept) or None
+        return self.kept or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

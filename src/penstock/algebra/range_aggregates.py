@@ -83,16 +83,11 @@ class RangeAggregateStep(SingleStep):
 
     @property
     def made(self) -> Typed:
-        """The columns of the rows that it makes, with their types."""
+        """The values of the measures, or what messages say."""
         if self.form == "values":
             return tuple((each.name, each.type) for each in self.measures)
         parts = tuple((f"p{number}", type_) for number, (_, type_) in enumerate(self.partition))
         return (*parts, *message_columns(self.measures[0], self.attribute_type))
-
-    @property
-    def makes(self) -> tuple[str, ...] | None:
-        """The values of the measures, or what messages say."""
-        return tuple(name for name, _ in self.made)
 
 
 def message_columns(measure: RangeMeasure, attribute: pa.DataType) -> Typed:

@@ -144,9 +144,9 @@ class ViewStep(Node):
         return (ALONE,)
 
     @property
-    def makes(self) -> tuple[str, ...] | None:
+    def made(self) -> Typed | None:
         """The columns of the view."""
-        return tuple(each.name for each in self.definition.outputs)
+        return tuple((each.name, each.type) for each in self.definition.outputs)
 
     @property
     def gives(self) -> str:

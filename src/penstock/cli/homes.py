@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Sized
@@ -16,6 +15,7 @@ from rich.table import Table
 
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, read_home
+from penstock.delivery.change_texts import row_text
 from penstock.delivery.changes import Change
 from penstock.delivery.sinks import ConsoleSink
 from penstock.engine import Desk, Subscription
@@ -77,7 +77,7 @@ def status_facts(desk: Desk) -> dict[str, Any]:
             "version": batch.version,
             "rows": batch.rows_in,
             "matches": batch.matches,
-            "committed": _written(log.manifest(newest)),
+            "committed": _moment(log.time_of(newest)),
         },
         "suspended": {
             name: {"since": each.since, "reason": each.reason, "ids": desk.suspended.ids(name)}
@@ -96,9 +96,8 @@ def _sinks(desk: Desk) -> list[dict[str, Any]]:
     return [asdict(each) for each in desk.sinks.of(*desk.registry.subscriptions)]
 
 
-def _written(path: Path) -> str:
-    moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return moment.isoformat(timespec="seconds")
+def _moment(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="seconds")
 
 
 def sizes_of(home: Path) -> dict[str, dict[str, int]]:
@@ -263,13 +262,18 @@ def show_tail(home: Path, name: str, options: TailOptions, screen: Screen) -> No
 
 def _printed(change: Change) -> None:
     facts = {name: getattr(change, name) for name in ("id", "row", "sign", "batch", "token")}
-    sys.stdout.write(json.dumps(facts, default=str) + "\n")
+    sys.stdout.write(row_text(facts) + "\n")
     sys.stdout.flush()
 
 
 def carry_out(home: Path, text: str, screen: Screen) -> None:
     """Carry out statements that need no sources."""
-    for statement in parse(text):
+    statements = parse(text)
+    if not statements:
+        raise PenstockError(
+            "SQL-002", "The text is empty.", "Write a statement, such as DROP SUBSCRIPTION alerts."
+        )
+    for statement in statements:
         if not (isinstance(statement, SOURCELESS) or getattr(statement, "is_kept", False)):
             words = " ".join(statement.text.split()[:2]).upper()
             raise PenstockError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import home_of, read_script
 from penstock.cli.startup import compile_kernels, start_spark
+from penstock.delivery.change_texts import line_of
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
 from penstock.engine.early_checks import check_early
@@ -141,9 +141,7 @@ class _Printer(threading.Thread):
             self._print(change)
 
     def _print(self, change: Change) -> None:
-        sign = "+" if change.sign > 0 else "-"
-        row = json.dumps(change.row, default=str)
-        line = f"{sign} {self._subscription.name} {change.id} {row}"
+        line = line_of(change, self._subscription.name)
         self._screen.out.print(line, markup=False, soft_wrap=True)
 
 

@@ -75,6 +75,11 @@ def parse_token(token: str | None) -> tuple[int, int]:
         ) from None
 
 
+def is_of_log(batch: int, seen: int, newest: int) -> bool:
+    """Say whether a token may be of a log that ends with a batch: it may stand right behind it."""
+    return min(batch, seen) >= 0 and (batch <= newest or (batch == newest + 1 and not seen))
+
+
 def changes_of(
     pieces: Sequence[Piece], batch: int, version: int, seen: int = 0
 ) -> Iterator[Change]:

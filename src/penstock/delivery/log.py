@@ -197,6 +197,11 @@ class ResultLog:
             raise _no_manifest(path, repr(error)) from None
         return manifest
 
+    def time_of(self, batch: int) -> float:
+        """Say when a batch was committed, in seconds since 1970: a copy of a file is younger."""
+        time_s = (self.noted(batch) or {}).get("time_s")
+        return self.manifest(batch).stat().st_mtime if time_s is None else float(time_s)
+
     def figures(self, batch: int, declared: Declared) -> list[tuple[int, FigureTable]]:
         """Give what every shard, by its number, told of a committed batch; else nothing."""
         manifest = self.noted(batch)

@@ -18,6 +18,7 @@ CONNECT_S = 10
 STATEMENT_MS = 60_000
 TYPES = (
     (pa.types.is_boolean, "boolean"),
+    (pa.types.is_uint64, "numeric"),
     (pa.types.is_integer, "bigint"),
     (pa.types.is_floating, "double precision"),
     (pa.types.is_decimal, "numeric"),

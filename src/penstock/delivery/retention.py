@@ -266,7 +266,7 @@ class LogUpkeep:
                 assert manifest is not None, "a log has no holes"
                 found = manifest_facts(unit.first, manifest)
                 if found["time_s"] is None:  # of a Penstock that did not note it
-                    found["time_s"] = self._log.manifest(unit.first).stat().st_mtime
+                    found["time_s"] = self._log.time_of(unit.first)
         return found
 
     def _remove_expired(self, newest: int) -> Iterator[bool]:

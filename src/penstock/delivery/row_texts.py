@@ -13,8 +13,16 @@ import pyarrow as pa
 from penstock.expressions.evaluation import connection
 from penstock.expressions.quotation import quoted
 
-ESCAPES = (("'\\'", "'\\\\'"), ("chr(9)", "'\\t'"), ("chr(10)", "'\\n'"), ("chr(13)", "'\\r'"))
-"""What a copied text may not hold as it is, with what is written for it: two pieces of SQL."""
+ESCAPES = (
+    ("'\\'", "'\\\\'"),
+    ("chr(9)", "'\\t'"),
+    ("chr(10)", "'\\n'"),
+    ("chr(13)", "'\\r'"),
+    ("chr(0)", "'\u2400'"),
+)
+"""What a copied text may not hold as it is, with what is written for it: two pieces of SQL.
+PostgreSQL's texts have no character 0; its picture stands for it."""
+LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 REPLACE = "system.main.replace"
 """DuckDB's own: that of users' texts is bounded."""
 
@@ -122,9 +130,16 @@ def _in_json(value: str, type_: pa.DataType) -> str:
         return f"CAST({value} AS VARCHAR)"
     if _is_binary(type_):
         return f"lower(hex({value}))"
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+    if any(is_it(type_) for is_it in LISTS):
         own = _in_json("x", type_.value_type)
         return value if own == "x" else f"list_transform({value}, lambda x: {own})"
+    if pa.types.is_map(type_):
+        key = _in_json("x['key']", type_.key_type) if _is_binary(type_.key_type) else "x['key']"
+        own = _in_json("x['value']", type_.item_type)
+        if (key, own) == ("x['key']", "x['value']"):
+            return value
+        pairs = f"lambda x: struct_pack(key := {key}, value := {own})"
+        return f"map_from_entries(list_transform(map_entries({value}), {pairs}))"
     if pa.types.is_struct(type_):
         inner = [(quoted(field.name), field.type) for field in type_]
         parts = [(name, f"{value}.{name}", kind) for name, kind in inner]

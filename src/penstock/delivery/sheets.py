@@ -23,7 +23,7 @@ from penstock.delivery.log import LoggedSection
 from penstock.expressions.allowances import EvaluationError, allowance
 from penstock.expressions.evaluation import evaluate
 from penstock.expressions.quotation import quoted
-from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.batches import NO_QUERIES, Flags, Ints
 from penstock.vocabulary.changes import sign_among, signs_of
 
 HEAD = ("_id", "_query", "_sign")
@@ -174,6 +174,13 @@ class Piece:
     def ids(self) -> list[Any]:
         """Give the ids of the rows."""
         return self.selection.listed_ids(self.query.tolist())
+
+
+def no_changes(selection: SheetSelection, events: pa.Schema) -> pa.Table:
+    """Give the columns of a selection's changes, and no row; `events` are those of its group."""
+    outputs, _ = _outputs(events.empty_table(), selection.outputs)
+    sheet = Sheet(NO_QUERIES, pa.array([], pa.int8()), outputs, [], [])
+    return Piece(sheet, 0, 0, selection).table()
 
 
 OutputsFailed = Callable[[SheetSelection, int], None]

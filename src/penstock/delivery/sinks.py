@@ -7,7 +7,6 @@ threads feed all sinks, and while some of these are held up in a sink, others jo
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from rich.console import Console
 
 from penstock.delivery.batch_tables import batch_table
 from penstock.delivery.change_iterators import unpacked
+from penstock.delivery.change_texts import line_of
 from penstock.delivery.changes import Change
 from penstock.delivery.courier import Courier, Follower, Progress, Taken, Wake
 from penstock.delivery.handed_batches import HandedBatch
@@ -49,11 +49,8 @@ class ConsoleSink:
 
     def __call__(self, change: Change) -> None:
         """Print one change."""
-        sign = "+" if change.sign > 0 else "-"
-        row = json.dumps(change.row, default=str)
-        line = f"{sign} {self._title} {change.id} {row}"
         # A change is one line, also in a pipe that has no width.
-        self._console.print(line, markup=False, soft_wrap=True)
+        self._console.print(line_of(change, self._title), markup=False, soft_wrap=True)
 
 
 Tell = Callable[[str, str], None]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pyarrow as pa
 
 from penstock.delivery.row_texts import json_lines
 from penstock.delivery.sink_kinds import SinkAddress, batch_of
+from penstock.vocabulary.errors import PenstockError
 
 TIMEOUT_S = 10.0
 """So long may a server take for a request; then it is tried again."""
@@ -25,6 +27,12 @@ class WebhookSink:
 
     def __init__(self, address: SinkAddress) -> None:
         self._url = address.resolved()
+        if not urlsplit(self._url).hostname:
+            raise PenstockError(
+                "DEL-021",
+                f"The sink of {address.subscription!r} at {address} names no server.",
+                "Write https://host/path.",
+            )
         self._whose = f"{address.engine}/{address.subscription}"
         self._answered: tuple[str, int] = ("", 0)
         """Of the batch that is being posted: its token, and how many of its changes were taken."""

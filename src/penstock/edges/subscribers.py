@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def read_subscribers(path: Path) -> pa.Table:
         if path.suffix == ".parquet":
             return pq.read_table(path)
         if path.suffix == ".csv":
-            return pyarrow.csv.read_csv(path)
+            return _read_csv(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise PenstockError(
             "EDG-001", f"{path} cannot be read: {error}.", "Correct the file."
@@ -49,6 +50,17 @@ def read_subscribers(path: Path) -> pa.Table:
         f"{path} is no .parquet or .csv file.",
         "Write the subscribers as one of these.",
     )
+
+
+def _read_csv(path: Path) -> pa.Table:
+    """Read every column as text, as FOR EACH does: 007 is an id of three signs, NA is a text."""
+    with pyarrow.csv.open_csv(path) as reader:
+        types = dict.fromkeys(reader.schema.names, pa.string())
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=[""], strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )  # fmt: skip
+    return pyarrow.csv.read_csv(path, convert_options=options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +100,10 @@ class Subscribers:
             )
         self.ids = whole(given[columns.id]).cast(pa.string())
         try:
+            for own in self.asked:
+                given = _with_values(given, (own.low, own.high), own.type)
+            for name, held in zip(partition, form.partition, strict=True):
+                given = _with_values(given, (name,), form.schema.field(held).type)
             ranges = [_range(given, each) for each in self.asked]
             self._numbers = [_end_numbers(given, own) for own in self.asked]
             partitions = partition_texts([given[name] for name in partition], form)
@@ -150,6 +166,37 @@ def _asked(form: MessageForm, columns: RangeColumns) -> tuple[list[RangeEnds], l
         for own in form.conditions if own.is_range
     ]  # fmt: skip
     return ranges, [own.equals for own in form.conditions if own.equals is not None]
+
+
+def _with_values(given: pa.Table, names: Iterable[str | None], type_: pa.DataType) -> pa.Table:
+    """Read columns that are texts, of a CSV file for example, as what they are compared with."""
+    for name in names:
+        if name is None or pa.types.is_string(type_):
+            continue
+        texts = whole(given[name])
+        if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
+            values = _read(texts, type_)
+            if values is None:
+                wrong = next(each for each in texts if _read(pa.array([each]), type_) is None)
+                raise ValueError(f"{wrong.as_py()!r} in column {name!r}")
+            given = given.set_column(given.column_names.index(name), name, values)
+    return given
+
+
+def _read(texts: pa.Array, type_: pa.DataType) -> pa.Array | None:
+    """Read texts as values of a type, or as others that can be placed among them."""
+    trimmed = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    if pa.types.is_temporal(type_):
+        readings = [type_, pa.timestamp("us", "UTC"), pa.timestamp("us")]
+    elif pa.types.is_integer(type_) or pa.types.is_decimal(type_):
+        readings = [pa.int64(), type_, pa.float64()]
+    else:
+        readings = [type_]
+    for reading in readings:
+        with suppress(pa.ArrowInvalid):
+            return trimmed.cast(reading)
+    return None
 
 
 def _range(given: pa.Table, asked: RangeEnds) -> tuple[Ints, Ints, Flags]:

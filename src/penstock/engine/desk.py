@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import count
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ from penstock.engine.registration import (
     draft_alteration,
     draft_drops,
     is_single,
+    nothing_added,
     prepare,
     raise_if_refused_alone,
     record_of,
+    refuse_name,
     refuse_new_lane,
     standing_queries,
 )
@@ -116,7 +119,9 @@ class Subscription:
         self._desk.check(self.name)
         return self._desk.readers.before_last(self.name, count, ids)
 
-    def to(self, sink: Sink | BatchSink | str, name: str | None = None) -> SinkRunner:
+    def to(
+        self, sink: Sink | BatchSink | str | PathLike[str], name: str | None = None
+    ) -> SinkRunner:
         """Feed a sink with all changes from its cursor on, in this run and the next ones.
 
         It takes single changes, whole batches (`BatchSink`), or is an address: a directory,
@@ -248,8 +253,8 @@ class Desk:
     ) -> Subscription:
         """Register a standing query, or one for every row of `each`, as `Engine.subscribe` says."""
         with self.registry.reserve():
-            name = name or self._free_name()
-            self._refuse_standing(name)
+            name = self._free_name() if name is None else name
+            refuse_name(self.registry, name)
             return self.register(self.request(name, sql, each, key, options), each is None)
 
     def register(
@@ -260,7 +265,7 @@ class Desk:
         Its changes go `into` sinks: addresses, each with a name if it has one.
         """
         with self.registry.reserve():
-            self._refuse_standing(request.name)
+            refuse_name(self.registry, request.name)
             record = self.sinks.placed(request.record, into)
             draft = Draft(subscriptions=[record])
             declare_kept(self.registry, request, draft)
@@ -275,18 +280,12 @@ class Desk:
         names = (f"subscription_{number}" for number in count(self.registry.version + 1))
         return next(name for name in names if name not in self.registry.subscriptions)
 
-    def _refuse_standing(self, name: str) -> None:
-        if name in self.registry.subscriptions:
-            raise PenstockError(
-                "REG-002",
-                f"A subscription {name!r} stands already.",
-                "Drop it first, choose another name, or add rows with `add`.",
-            )
-
     def add(self, name: str, each: Any) -> Receipt:
         """Add standing queries to a subscription."""
         with self.registry.reserve():
             record = record_of(self.registry, name)
+            if isinstance(each, list) and not each:  # it has no columns, and adds nothing
+                return nothing_added(self.registry)
             request = self.request(name, record.sql, each, record.key, record.options)
             draft = Draft()
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)

@@ -59,9 +59,10 @@ class Explainer:
     ) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed."""
         assumed = assumptions(what_if)
-        if len(query.split()) == 1:  # no query has one word
+        is_text = isinstance(query, str)
+        if is_text and len(query.split()) == 1:  # no query has one word
             record_of(self._registry, query)
-        if query in self._registry.subscriptions:
+        if is_text and query in self._registry.subscriptions:
             found = explain_subscription(self._registry, self._watcher, query, assumed)
         else:
             found = explain_query(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.algebra.physical import Step, signature
 from penstock.engine.adaptation import Watcher
-from penstock.engine.parameters import Refused
+from penstock.engine.parameter_rows import Refused
 from penstock.engine.registration import Options, prepare, registration_of
 from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.kinds.table import kind_of

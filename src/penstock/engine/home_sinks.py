@@ -7,12 +7,14 @@ down: it is given again after a restart, and goes on by its name.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from penstock.delivery.cursors import HOME, PROCESS, cursor_of, parts_of
+from penstock.delivery.directory_sink import directory_of
 from penstock.delivery.sink_kinds import AddressedSink, BatchSink, SinkAddress, sink_at
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.home import Home
@@ -64,9 +66,17 @@ class HomeSinks:
 
         One without a name is called by its kind. An address that is there already is that sink.
         """
+        if not text.strip():
+            raise PenstockError(
+                "DEL-019",
+                f"The sink of {name!r} has a blank address.",
+                "Name a directory, or write an address such as https://host/path.",
+            )
         address = self._address(name, text)
-        kind = type(sink_at(address)).__name__
         kept = _from_anywhere(address)
+        if address.scheme == "file":
+            self._refuse_own(replace(address, text=kept))
+        kind = type(sink_at(replace(address, text=kept))).__name__
         names = (f"{kind}-{number}" if number > 1 else kind for number in count(1))
         known = (each for each, other in sinks.items() if other == kept)
         return called or next(known, None) or next(n for n in names if n not in sinks), kept
@@ -81,12 +91,17 @@ class HomeSinks:
             sinks[name] = kept
         return replace(record, sinks=sinks)
 
-    def add(self, name: str, sink: Sink | BatchSink | str, called: str | None = None) -> SinkRunner:
+    def add(
+        self,
+        name: str,
+        sink: Sink | BatchSink | str | os.PathLike[str],
+        called: str | None = None,
+    ) -> SinkRunner:
         """Feed a sink with a subscription's changes: see `Subscription.to`."""
-        if not isinstance(sink, str):
+        if not isinstance(sink, str | os.PathLike):
             return self._add_own(record_of(self._registry, name), sink, called)
         with self._registry.reserve():
-            return self._add(record_of(self._registry, name), sink, called)
+            return self._add(record_of(self._registry, name), os.fspath(sink), called)
 
     def _add(self, record: SubscriptionRecord, text: str, called: str | None) -> SinkRunner:
         """Let the changes of a subscription go to an address, from now on and in all runs."""
@@ -162,6 +177,16 @@ class HomeSinks:
                 found.append(SinkFacts(subscription=of, name=name, address=None, token=token))
         return found
 
+    def _refuse_own(self, address: SinkAddress) -> None:
+        """Refuse a directory in the home: what lies there is Penstock's own."""
+        if directory_of(address).resolve().is_relative_to(self._home.path.resolve()):
+            raise PenstockError(
+                "DEL-018",
+                f"The sink of {address.subscription!r} at {address} is in the home, where only "
+                "Penstock's own files are.",
+                "Name a directory beside the home.",
+            )
+
     def _address(self, name: str, text: str) -> SinkAddress:
         return SinkAddress(text=text, engine=self._home.engine, subscription=name)
 
@@ -170,5 +195,6 @@ def _from_anywhere(address: SinkAddress) -> str:
     """Give the text of an address as it is kept: a directory is where this process means it."""
     if address.scheme != "file":
         return address.text
-    is_absolute = Path(address.resolved().removeprefix("file://")).is_absolute()
-    return address.text if is_absolute else str(Path.cwd() / address.text.removeprefix("file://"))
+    if directory_of(address).is_absolute():
+        return address.text
+    return str(Path.cwd() / Path(address.text.removeprefix("file://")).expanduser())

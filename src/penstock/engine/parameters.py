@@ -2,86 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
-from math import isnan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyarrow import csv
 
-from penstock.operators.shared.conversion import converted
-from penstock.operators.shared.keys import whole
-from penstock.operators.shared.texts import read_texts
-from penstock.vocabulary.batches import Ints
+from penstock.engine.parameter_files import read_file
+from penstock.engine.parameter_rows import (
+    Bad,
+    Parameters,
+    of_columns,
+    of_rows,
+    of_table,
+    refuse_repeated,
+)
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import written
-
-TYPED_SHARE_MIN = 0.5
-"""A CSV column has the narrowest type that at least this share of its values can be read as."""
-LEADING_ZERO = r"^\s*[+-]?0[0-9]"
-GUESSES = (pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us"))
-WHOLE = r"^\s*[+-]?[0-9]+\s*$"
-SHOWN_MAX = 60
-"""Characters of a bad value that are shown."""
-Bad = dict[int, str]
-"""Rows with a value that is none, and why."""
-NOTHING: Mapping[int, str] = {}
-
-
-@dataclass(slots=True)
-class Refused:
-    """Rows that were not accepted, by their number in what the user gave."""
-
-    row: list[int] = field(default_factory=list)
-    code: list[str] = field(default_factory=list)
-    reason: list[str] = field(default_factory=list)
-
-    def add(self, rows: Ints, code: str, reasons: list[str]) -> None:
-        """Note rows with a reason each."""
-        self.row += rows.tolist()
-        self.code += [code] * len(rows)
-        self.reason += reasons
-
-    def table(self) -> pa.Table:
-        """Give all, in row order."""
-        table = pa.table(
-            {
-                "row": pa.array(self.row, pa.int64()),
-                "code": pa.array(self.code, pa.string()),
-                "reason": pa.array(self.reason, pa.string()),
-            }
-        )
-        return table.sort_by("row")
-
-
-@dataclass(slots=True)
-class Parameters:
-    """Rows of parameters that are still accepted, and those that are not.
-
-    `rows` holds each row's number in what the user gave.
-    """
-
-    table: pa.Table
-    rows: Ints
-    refused: Refused = field(default_factory=Refused)
-
-    def refuse(self, bad: Ints, code: str, reasons: list[str]) -> None:
-        """Set rows (by their place in `table`) aside."""
-        if not len(bad):
-            return
-        self.refused.add(self.rows[bad], code, reasons)
-        keep = np.ones(self.table.num_rows, dtype=np.bool_)
-        keep[bad] = False
-        self.table, self.rows = self.table.filter(pa.array(keep)), self.rows[keep]
 
 
 def load_parameters(each: Any, key: str | None = None) -> Parameters:
@@ -95,35 +31,15 @@ def load_parameters(each: Any, key: str | None = None) -> Parameters:
     2
     """
     if isinstance(each, (str, Path)):
-        return _read_file(Path(each), key)
+        return read_file(Path(each), key)
     try:
-        return _rows(each) if isinstance(each, list) else _parameters(*_frame(each))
+        return of_rows(each) if isinstance(each, list) else of_table(*_frame(each))
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise PenstockError(
             "REG-006",
             f"The parameters are no table: {str(error).splitlines()[0].rstrip('.')}.",
             "Give every column values of one type, or NULL.",
         ) from None
-
-
-def _rows(each: list[Any]) -> Parameters:
-    """Turn dicts into parameters; what is no dict is a refused row."""
-    rows = [row if isinstance(row, Mapping) else {} for row in each]
-    # A name that the first row lacks is a column all the same.
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    others = np.flatnonzero([not isinstance(row, Mapping) for row in each])
-    if len(others) and len(others) == len(each):
-        raise PenstockError(
-            "REG-006",
-            f"Parameters cannot be read from a list of {type(each[0]).__name__}.",
-            "Give every row as a dict of its values.",
-        )
-    found = _parameters(*_columns(columns))
-    places = np.flatnonzero(np.isin(found.rows, others))
-    reasons = [f"A {type(each[i]).__name__} is no row. Give a dict." for i in found.rows[places]]
-    found.refuse(places, "REG-006", reasons)
-    return found
 
 
 def _frame(each: Any) -> tuple[pa.Table, Bad]:
@@ -133,13 +49,13 @@ def _frame(each: Any) -> tuple[pa.Table, Bad]:
     if isinstance(each, pa.Table):
         return each, {}
     if isinstance(each, pd.DataFrame):
+        each = _with_index(each)
         try:
             return pa.Table.from_pandas(each, preserve_index=False), {}
         except (pa.ArrowException, OverflowError):
             names = [str(name) for name in each.columns]
-            _refuse_repeated(names)
             listed = [each.iloc[:, i].to_list() for i in range(len(names))]
-            return _columns(dict(zip(names, listed, strict=True)))
+            return of_columns(dict(zip(names, listed, strict=True)))
     if hasattr(each, "toArrow"):
         return each.toArrow(), {}
     if hasattr(each, "__arrow_c_stream__") or hasattr(each, "__arrow_c_array__"):
@@ -152,247 +68,8 @@ def _frame(each: Any) -> tuple[pa.Table, Bad]:
     )
 
 
-def _columns(columns: Mapping[str, list[Any]]) -> tuple[pa.Table, Bad]:
-    """Give lists of values as a table, and the values that are of no type."""
-    fields, arrays, bad = [], [], Bad()
-    for name, values in columns.items():
-        array, is_text, own = _array(values)
-        field_ = pa.field(name, array.type)
-        fields.append(written(field_, _guess(array)) if is_text else field_)
-        arrays.append(array)
-        for row, value in own.items():
-            shown = repr(value)[:SHOWN_MAX]
-            bad[row] = f"{shown} in column {name!r} is a {type(value).__name__}, no plain value."
-    return pa.table(arrays, schema=pa.schema(fields)), bad
-
-
-def _array(values: list[Any]) -> tuple[pa.Array, bool, dict[int, Any]]:
-    """Give values as an array; say whether they are texts that mean others, and which are none.
-
-    Numbers of several types are the decimals that they say; values of several kinds are what their
-    texts say, as in a CSV file.
-    """
-    try:
-        return pa.array(values, from_pandas=True), False, {}
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        pass
-    known = [None if _is_missing(value) else value for value in values]
-    if all(isinstance(value, int | float | Decimal | None) for value in known):
-        try:
-            decimals = [None if value is None else Decimal(str(value)) for value in known]
-            return pa.array(decimals), False, {}
-        except (pa.ArrowException, OverflowError, ArithmeticError, TypeError):
-            pass  # Arrow takes no infinite decimal.
-    texts = [_text_of(value) for value in known]
-    bad = {i: known[i] for i, text in enumerate(texts) if text is None and known[i] is not None}
-    return pa.array(texts, pa.string()), True, bad
-
-
-def _text_of(value: Any) -> str | None:
-    """Write a plain value as a CSV file would; None: it is none."""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    if isinstance(value, str):
-        # Half a pair of surrogates is no character, and Arrow has none.
-        return value if value.encode(errors="ignore").decode() == value else None
-    if isinstance(value, date):
-        return value.isoformat(*((" ",) if isinstance(value, datetime) else ()))
-    return str(value) if isinstance(value, int | float | Decimal | np.number) else None
-
-
-def _is_missing(value: Any) -> bool:
-    gone = value is None or value is pd.NA or value is pd.NaT
-    return gone or (isinstance(value, float) and isnan(value))
-
-
-def _refuse_repeated(names: list[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise PenstockError(
-            "REG-007",
-            f"The parameters have several columns named {', '.join(repeated)}.",
-            "Give every column a name of its own.",
-        )
-
-
-def _parameters(table: pa.Table, bad: Mapping[int, str] = NOTHING) -> Parameters:
-    """Give a table as parameters; `bad` says what is wrong with some of its rows."""
-    names = table.column_names
-    _refuse_repeated(names)
-    for number, column in enumerate(table.columns):
-        plain = _plain_type(column.type)
-        if plain != column.type:
-            table = table.set_column(number, names[number], _cast(column, plain))
-    found = Parameters(table, np.arange(table.num_rows, dtype=np.int64))
-    places = np.array(sorted(bad), dtype=np.int64)
-    found.refuse(places, "REG-005", [f"{bad[int(row)]} Repair the value." for row in places])
-    return found
-
-
-def _cast(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    try:
-        return column.cast(type_)
-    except pa.ArrowInvalid:
-        return column  # Decimals of more digits than others have: they are refused row by row.
-
-
-def _plain_type(type_: pa.DataType) -> pa.DataType:
-    """Give the type that stands for all that hold the same values.
-
-    >>> _plain_type(pa.dictionary(pa.int8(), pa.large_string())), _plain_type(pa.date64())
-    (DataType(string), DataType(date32[day]))
-    """
-    if pa.types.is_dictionary(type_):
-        return _plain_type(type_.value_type)
-    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
-        return pa.string()
-    if pa.types.is_date64(type_):
-        return pa.date32()
-    if pa.types.is_float16(type_):
-        return pa.float32()
-    if pa.types.is_decimal(type_) and not pa.types.is_decimal128(type_):
-        return pa.decimal128(min(type_.precision, 38), type_.scale)
-    return type_
-
-
-def _read_file(path: Path, key: str | None) -> Parameters:
-    path = path.expanduser()
-    kind = path.suffix.lower()
-    if kind not in {".parquet", ".csv", ".json", ".jsonl"}:
-        raise PenstockError(
-            "REG-008",
-            f"{path} is no .parquet, .csv, .json or .jsonl file.",
-            "Convert it, or pass a frame.",
-        )
-    try:
-        if kind == ".csv":
-            return _read_csv(path, key)
-        return _parameters(pq.read_table(path)) if kind == ".parquet" else _read_json(path)
-    except FileNotFoundError:
-        raise PenstockError(
-            "REG-009", f"There is no file {path}.", "Check the path; it is relative to here."
-        ) from None
-    except (pa.ArrowInvalid, OSError, ValueError) as error:
-        raise PenstockError(
-            "REG-010",
-            f"{path} is not a readable {kind[1:]} file: {str(error).splitlines()[0]}.",
-            "Write the file again.",
-        ) from None
-
-
-def _read_json(path: Path) -> Parameters:
-    """Read a list of objects, or an object per line; a line that does not parse is refused."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if path.suffix.lower() == ".json":
-        rows = json.loads(text)
-        if not isinstance(rows, list):
-            raise ValueError("it holds no list of objects")
-        return _rows(rows)
-    rows, broken = [], {}
-    for line in filter(str.strip, text.split("\n")):
-        try:
-            rows.append(json.loads(line))
-        except ValueError as error:
-            broken[len(rows)] = f"The line cannot be read: {error}. Repair the row."
-            rows.append({})
-    found = _rows(rows)
-    places = np.flatnonzero(np.isin(found.rows, list(broken)))
-    found.refuse(places, "REG-011", [broken[int(row)] for row in found.rows[places]])
-    return found
-
-
-def _read_csv(path: Path, key: str | None) -> Parameters:
-    """Read every column as text, then find each column's type; bad rows are set aside."""
-    broken: list[csv.InvalidRow] = []
-
-    def set_aside(row: csv.InvalidRow) -> str:
-        broken.append(row)
-        return "skip"
-
-    parsing = csv.ParseOptions(invalid_row_handler=set_aside)
-    with csv.open_csv(path, parse_options=parsing) as reader:
-        names = reader.schema.names
-    if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
-        raise ValueError(f"its columns are separated by commas, and its first line is {names[0]!r}")
-    broken.clear()
-    table = csv.read_csv(
-        path,
-        # Only a single-threaded reader knows the numbers of broken rows.
-        read_options=csv.ReadOptions(use_threads=False),
-        parse_options=parsing,
-        # What stands between two commas is a text: NA is one as well, and nothing is NULL.
-        convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.binary()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-    gone = np.array([(row.number or 2) - 2 for row in broken], dtype=np.int64)
-    table, bad = _as_texts(table)
-    parameters = _parameters(table)
-    parameters.rows = np.setdiff1d(np.arange(table.num_rows + len(gone)), gone)
-    reasons = [
-        f"The row has {row.actual_columns} fields instead of {row.expected_columns}: {row.text!r}."
-        " Repair the row."
-        for row in broken
-    ]
-    parameters.refused.add(gone, "REG-011", reasons)
-    parameters.refuse(
-        np.array(sorted(bad), dtype=np.int64), "REG-005", [bad[i] for i in sorted(bad)]
-    )
-    fields = [
-        field
-        if field.name.lower() == str(key).lower()
-        else written(field, _guess(whole(parameters.table[field.name])))
-        for field in parameters.table.schema
-    ]
-    parameters.table = parameters.table.cast(pa.schema(fields))
-    return parameters
-
-
-def _as_texts(table: pa.Table) -> tuple[pa.Table, Bad]:
-    """Read bytes as texts; those that are none are bad."""
-    bad: Bad = {}
-    for number, name in enumerate(table.column_names):
-        column = table.column(number)
-        try:
-            texts = column.cast(pa.string())
-        except pa.ArrowInvalid:
-            values = [_decoded(value) for value in column.to_pylist()]
-            known = column.is_valid().to_pylist()
-            for row, (value, was) in enumerate(zip(values, known, strict=True)):
-                if was and value is None:
-                    bad[row] = f"A value in column {name!r} is not UTF-8. Repair the value."
-            texts = pa.chunked_array([pa.array(values, pa.string())])
-        table = table.set_column(number, name, texts)
-    return table, bad
-
-
-def _decoded(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _guess(column: pa.Array) -> pa.DataType:
-    """Guess the type of texts that are compared with no column: what most of them can be."""
-    filled = len(column) - column.null_count
-    if not filled:
-        return pa.string()
-    share = {}
-    for type_ in GUESSES:
-        values, _ = read_texts(column, type_)
-        if type_ == pa.int64():
-            values = pc.if_else(pc.match_substring_regex(column, WHOLE), values, None)
-            values = converted(values, type_).values
-        share[type_] = (len(values) - values.null_count) / filled
-    if pc.any(pc.match_substring_regex(column, LEADING_ZERO)).as_py():
-        # '02134' is a code, and so are its neighbours.
-        del share[pa.int64()], share[pa.float64()]
-    elif share[pa.int64()] < share[pa.float64()]:
-        # One number that is not whole makes all of them decimal.
-        del share[pa.int64()]
-    fitting = (type_ for type_, own in share.items() if own >= TYPED_SHARE_MIN)
-    return next(fitting, pa.string())
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give a frame whose index, where it has a name, is columns like the others."""
+    named = [name for name in frame.index.names if name is not None]
+    refuse_repeated([str(name) for name in (*named, *frame.columns)])
+    return frame.reset_index(level=named) if named else frame

@@ -25,6 +25,12 @@ from penstock.worlds.catalogue import WORLDS, GeneratedOptions
 FILES = ("parquet", "csv")
 """Kinds of files that are read without Spark."""
 
+CSV_OPTIONS = frozenset(
+    {"header", "sep", "delimiter", "latestfirst", "maxfileage"}
+    | {"maxbytespertrigger", "maxfilespertrigger"}
+)
+"""Options of CSV files that change nothing here, or whose meaning is known."""
+
 
 class RecordedRows:
     """The rows that a home has recorded and still keeps, in the batches in which they came."""
@@ -156,13 +162,19 @@ def _read_file(stream: CreateRelation, path: Path, schema: pa.Schema) -> pa.Tabl
     if stream.from_.kind == "parquet":
         return pq.read_table(path, columns=schema.names).cast(schema, safe=False)
     options = {name.lower(): value for name, value in _options(stream).items()}
+    if odd := sorted(set(options) - CSV_OPTIONS):
+        raise _unreadable(stream, f"what {odd[0]} means is known to Spark's reader")
     header = options.get("header", "false").lower() == "true"
     sep = options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t")
     parse = csv.ParseOptions(delimiter=sep)
-    read = csv.ReadOptions(column_names=None if header else schema.names)
-    convert = csv.ConvertOptions(
-        column_types=schema, include_columns=schema.names, strings_can_be_null=True
-    )
+    if header:
+        with csv.open_csv(path, parse_options=parse) as reader:
+            names = reader.schema.names
+        if [name.lower() for name in names] != [name.lower() for name in schema.names]:
+            raise ValueError(f"its first line is {', '.join(names)}, and not the columns declared")
+    read = csv.ReadOptions(column_names=schema.names, skip_rows=int(header))
+    # NA and null are texts, as to Spark, and what is no number among numbers is refused.
+    convert = csv.ConvertOptions(column_types=schema, null_values=[""], strings_can_be_null=True)
     return csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
 

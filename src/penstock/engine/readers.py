@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from time import monotonic, sleep
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.delivery.batch_tables import TAIL, shown_names, with_tail
+from penstock.delivery.batch_tables import TAIL, with_tail
 from penstock.delivery.change_iterators import ChangeIterator, followed
 from penstock.delivery.changes import (
     Change,
@@ -17,23 +17,26 @@ from penstock.delivery.changes import (
     Failing,
     Selecting,
     changes_of,
+    is_of_log,
     parse_token,
 )
 from penstock.delivery.courier import Courier
 from penstock.delivery.cursors import Cursors
 from penstock.delivery.log import ResultLog
-from penstock.delivery.sheets import SheetSelection
+from penstock.delivery.sheets import HEAD, SheetSelection, no_changes
 from penstock.delivery.sink_pool import SinkPool
 from penstock.delivery.sinks import SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
 from penstock.engine.registration import as_ids
-from penstock.engine.selections import of_ids, selection_of_group
+from penstock.engine.selections import events_of, of_ids, selection_of_group
 from penstock.expressions.allowances import EvaluationError
 from penstock.registry.store import Registry
+from penstock.vocabulary.errors import PenstockError
 
 LOOK_S = 0.05
 """So often does a reader beside another process's engine look for a new batch."""
+NOTHING = pa.table({name: pa.nulls(0) for name in (*HEAD, *TAIL)})
 
 
 class HomeReaders:
@@ -90,6 +93,7 @@ class HomeReaders:
         ids: Iterable[Any] | None = None,
     ) -> ChangeIterator:
         """Iterate over a subscription's changes; those that follow are handed new ones."""
+        self._refuse_ahead(since)
         if follow and ids is None and self._running():
             return followed(self.courier, name, since, timeout_s, self._raise_failure)
         selecting = self._selecting(name, ids)
@@ -176,7 +180,20 @@ class HomeReaders:
         self, name: str, since: str | None = None, ids: Iterable[Any] | None = None
     ) -> pa.Table:
         """Read a subscription's changes so far as one table."""
+        self._refuse_ahead(since)
         return self._read(self._selecting(name, ids), since)
+
+    def _refuse_ahead(self, since: str | None) -> None:
+        """Refuse a token of another home: what came before it here would be passed over."""
+        if since is None:
+            return
+        newest = max(self.log.newest(), self.log.first() - 1)
+        if not is_of_log(*parse_token(since), newest):
+            raise PenstockError(
+                "DEL-017",
+                f"The token {since!r} is ahead of the log, which ends with batch {newest:,}.",
+                "Resume with a token of this home, or with None to begin at the start.",
+            )
 
     def before_last(self, name: str, count: int, ids: Iterable[Any] | None = None) -> str:
         """Give the token behind which the last `count` changes of a subscription come."""
@@ -204,16 +221,50 @@ class HomeReaders:
             tables = [piece.table() for piece in pieces]
             left = _behind(tables, seen)
             parts += [with_tail(rows, logged.batch, logged.version) for rows in left]
-        if parts:
-            return pa.concat_tables(parts, promote_options="permissive")
-        outputs = [output.name for one in selecting() for output in one.outputs]
-        names = [*shown_names(list(dict.fromkeys(outputs))), *TAIL]
-        return pa.table({name: pa.array([], pa.null()) for name in names})
+        return _whole(parts) if parts else self._nothing(selecting())
+
+    def _nothing(self, selections: Sequence[SheetSelection]) -> pa.Table:
+        """Give the columns that changes will have; of what stands no more, only Penstock's own."""
+        if not selections or selections[-1].group not in self._registry.steps:
+            return NOTHING
+        newest = selections[-1]
+        rows = no_changes(newest, events_of(self._registry, newest.group))
+        return with_tail(rows, 0, 0)
 
     def feed(self, runner: SinkRunner) -> None:
         """Feed a sink that was added, if the engine runs; else the next run will."""
         if self._running():
             self.sinks.begin(self.courier, [runner])
+
+
+def _whole(parts: list[pa.Table]) -> pa.Table:
+    """Put the changes of batches together; a text that was altered may have other types since."""
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowTypeError:
+        known: dict[str, pa.DataType] = {}
+        for part in parts:
+            for field in part.schema:
+                before = known.setdefault(field.name, field.type)
+                if not _is_one_type(before, field.type):
+                    token = f"{part['_batch'][0]}:0"
+                    raise PenstockError(
+                        "DEL-016",
+                        f"{field.name!r} was {before}, and is {field.type} from batch "
+                        f"{part['_batch'][0]} on, since the text was altered: one table has no "
+                        "place for both.",
+                        f"Read from there on, read(since={token!r}), or all by changes().",
+                    ) from None
+        raise
+
+
+def _is_one_type(one: pa.DataType, other: pa.DataType) -> bool:
+    schemas = [pa.schema([("x", each)]) for each in (one, other)]
+    try:
+        pa.unify_schemas(schemas, promote_options="permissive")
+    except pa.ArrowTypeError:
+        return False
+    return True
 
 
 def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:

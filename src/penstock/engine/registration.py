@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import ALONE, Step, signature
-from penstock.engine.parameters import Parameters, load_parameters
+from penstock.engine.parameter_rows import Parameters, Refused
+from penstock.engine.parameters import load_parameters
 from penstock.kinds.binder import bind
 from penstock.language.name_resolution import exact
 from penstock.language.places import listing, suggestion
@@ -23,6 +24,7 @@ from penstock.registry.records import Block, Declaration, Draft, SubscriptionRec
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Registration
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.names import is_name
 from penstock.vocabulary.types import ColumnKind, kind_of
 
 DEFAULT_KEY = "id"
@@ -94,6 +96,12 @@ def prepare(
     options: Options | None = None,
 ) -> Request:
     """Bind and plan a text, and load its parameters; nothing is registered yet."""
+    if not isinstance(options, Mapping | None):
+        raise PenstockError(
+            "SQL-007",
+            f"The options are a {type(options).__name__}.",
+            "Give names with values, such as {'snapshot': True}.",
+        )
     options = dict(options or {})
     if each is None:
         parameters = load_parameters([{DEFAULT_KEY: name}])
@@ -203,6 +211,27 @@ def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Int
         silent=int((registration.silent & accepted).sum()),
         refused=parameters.refused.table(),
     )
+
+
+def refuse_name(registry: Registry, name: str) -> None:
+    """Refuse a name that a subscription cannot have, or that one has."""
+    if not is_name(name):
+        raise PenstockError(
+            "REG-029",
+            f"{name!r} cannot be the name of a subscription.",
+            "Take a text that is not blank, without \\x00 and \\x01, or leave it out.",
+        )
+    if name in registry.subscriptions:
+        raise PenstockError(
+            "REG-002",
+            f"A subscription {name!r} stands already.",
+            "Drop it first, choose another name, or add rows with `add`.",
+        )
+
+
+def nothing_added(registry: Registry) -> Receipt:
+    """Give the receipt of no rows at all."""
+    return Receipt(version=registry.version, accepted=0, silent=0, refused=Refused().table())
 
 
 def draft_drops(registry: Registry, draft: Draft, queries: Ints) -> None:

@@ -79,21 +79,32 @@ def selection_of_group(registry: Registry, group: str) -> SheetSelection:
     owners = {block.record.group for blocks in registry.blocks.values() for block in blocks}
     if group not in owners or group not in registry.steps:
         raise PenstockError("DEL-002", f"There is no group {group!r}.", "See `subscription.group`.")
-    described = registry.steps[group]
-    step = OPERATORS[described["kind"]].step_from_json(described)
-    names = step.makes
-    if names is None:
-        names = tuple(registry.catalog[step.relations[0].lower()].schema.names)
     return SheetSelection(
         group=group,
-        outputs=tuple(Output(name=name, sql=quoted(name)) for name in names),
-        change_column=_change_column(registry, step),
+        outputs=tuple(
+            Output(name=name, sql=quoted(name)) for name in events_of(registry, group).names
+        ),
+        change_column=_change_column(registry, _step_of(registry, group)),
         queries=None,
         ids=pa.array,
     )
 
 
+def events_of(registry: Registry, group: str) -> pa.Schema:
+    """Give the columns of the rows that a group's answers are made of."""
+    step = _step_of(registry, group)
+    if step.made is not None:
+        return pa.schema(step.made)
+    return registry.catalog[step.relations[0].lower()].schema
+
+
+def _step_of(registry: Registry, group: str) -> Step:
+    described = registry.steps[group]
+    return OPERATORS[described["kind"]].step_from_json(described)
+
+
 def _change_column(registry: Registry, step: Step) -> str | None:
     """Give the column that says whether a row came or went, if the rows to be read have one."""
     column = registry.catalog[step.relations[0].lower()].change_column
-    return column if step.makes is None or column in step.makes else None
+    is_told = step.made is None or column in dict(step.made)
+    return column if is_told else None

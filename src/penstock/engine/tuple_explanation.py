@@ -61,7 +61,14 @@ def row_of(relation: Relation, values: Mapping[str, Any]) -> pa.Table:
     [{'n': None, 'day': datetime.date(2026, 1, 2)}]
     """
     own = {name.lower(): name for name in relation.schema.names}
-    unknown = [name for name in values if name.lower() not in own]
+    if not isinstance(values, Mapping):
+        raise PenstockError(
+            "ENG-017",
+            f"A row of {relation.name!r} is a dict of its values, and this is a "
+            f"{type(values).__name__}.",
+            f"Its columns are: {', '.join(relation.schema.names)}.",
+        )
+    unknown = [name for name in values if str(name).lower() not in own]
     if unknown:
         raise PenstockError(
             "ENG-017",

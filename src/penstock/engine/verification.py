@@ -113,7 +113,7 @@ def _verify_text(
         reader,
         selection_of_blocks(blocks, answer_of(registry, blocks)),
         kind.select_list(blocks[0].record.sql, logical, registry.catalog),
-        step.relations[0] if step.makes is None else None,
+        step.relations[0] if step.made is None else None,
         blocks,
         batches,
         shelf,
@@ -185,7 +185,7 @@ def _rests_of(blocks: list[Block], rested: dict[int, int], versions: np.ndarray)
 
 def _refuse_expired(registry: Registry, log: ResultLog, step: Step) -> None:
     """Refuse what depends on rows that are no longer kept: all but filters of streams."""
-    is_of_rows = step.makes is None and not any(
+    is_of_rows = step.made is None and not any(
         registry.catalog[name.lower()].keeps for name in step.relations
     )
     if (first := log.first()) and not is_of_rows:

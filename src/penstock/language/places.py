@@ -90,7 +90,7 @@ def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
     "Did you mean 'price'?"
     """
     by_lower = {each.lower(): each for each in known}
-    close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    close = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.6)
     return f"Did you mean {by_lower[close[0]]!r}?" if close else otherwise
 
 

@@ -120,6 +120,9 @@ def _check_from(tree: exp.Select, source: ScriptSource) -> None:
     from_ = tree.args.get("from_")
     if from_ is None:
         raise source.error("SQL-015", "The query has no FROM.", "Add FROM and a stream's name.")
+    if not tree.expressions:
+        fact = "Nothing stands between SELECT and FROM."
+        raise source.error("SQL-001", fact, "List columns, or write SELECT * for all.")
     _check_table(from_.this, source)
     joins = tree.args.get("joins") or []
     for join in joins:

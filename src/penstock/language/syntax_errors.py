@@ -62,7 +62,7 @@ def syntax_error(error: ParseError, source: ScriptSource) -> Exception:
         fact = f"{text.upper()} stands inside brackets."
         remedy = f"Write {text.upper()} at the end of the whole query: it is about its answer."
         return source.error("MDL-001", fact, remedy, at=facts["start"])
-    elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
+    elif match := re.fullmatch(r"(?:Expected|Expecting) (.+?)(?: but got .*)?", message):
         fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
         remedy = f"Write {match[1]} here."
         if text == "-" or match[1].endswith("name"):

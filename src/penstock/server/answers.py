@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 Plain = str | int | float | bool | None
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -12,6 +12,8 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 class NewSubscription(BaseModel):
     """A query to register, or one for every row of its parameters."""
+
+    model_config = ConfigDict(extra="forbid")
 
     sql: Annotated[str, Field(min_length=1, examples=["SELECT ts FROM trades WHERE price > :p"])]
     name: Name | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from penstock.delivery.changes import parse_token
+from penstock.delivery.changes import is_of_log, parse_token
 from penstock.delivery.log_files import ResultsExpiredError
 from penstock.server.access import AccessToken, AccessTokens
 from penstock.server.batches import Form
@@ -105,7 +105,7 @@ class Reception:
         if asked.after == NOW:
             return (newest + 1, 0), newest
         batch, taken = parse_token(asked.after)
-        if batch > newest + 1 or min(batch, taken) < 0 or (batch > newest and taken):
+        if not is_of_log(batch, taken, newest):
             raise ahead_of_log(asked.after, newest)
         if batch < first:
             raise ResultsExpiredError(batch, first)

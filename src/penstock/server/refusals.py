@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from penstock.language.places import suggestion
 from penstock.vocabulary.errors import PenstockError
 
 STATUS = {
@@ -70,6 +72,15 @@ def unknown_method(method: str, path: str) -> PenstockError:
 def bad_request(fact: str) -> PenstockError:
     """Say that a request is not as it should be."""
     return PenstockError("SRV-007", fact, "See /docs and /openapi.json for what is taken.")
+
+
+def refuse_unknown(given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse a parameter of an address that is not known there."""
+    for name in given:
+        if name not in known:
+            fact = f"The request is not valid (query {name}: it is not known here)."
+            remedy = f"Known are: {', '.join(known)}." if known else "Leave it out."
+            raise PenstockError("SRV-007", fact, suggestion(name, known, remedy))
 
 
 def body_too_large(bytes_max: int) -> PenstockError:

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, WebSocket
+from fastapi.requests import HTTPConnection
 from fastapi.responses import PlainTextResponse, Response
+from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
@@ -34,6 +36,7 @@ from penstock.server.gate import refusal
 from penstock.server.limits import TokenUse
 from penstock.server.lines import TRANSPORT
 from penstock.server.reception import START, Reception, StreamRequest
+from penstock.server.refusals import refuse_unknown
 from penstock.vocabulary.errors import PenstockError
 
 EXPOSITION = "text/plain; version=0.0.4"
@@ -48,7 +51,15 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": RefusalAnswer} for status in sorted({*common, *statuses})}
 
 
-router = APIRouter()
+async def understood(asked: HTTPConnection) -> None:
+    """Refuse parameters that the route does not have: `ids` for `id` would mean all of them."""
+    route = asked.scope.get("route")
+    if isinstance(route, APIRoute):
+        known = [each.alias for each in route.dependant.query_params]
+        refuse_unknown(asked.query_params, known)
+
+
+router = APIRouter(dependencies=[Depends(understood)])
 
 
 def reception_of(request: Request) -> Reception:
@@ -116,7 +127,112 @@ async def subscriptions(
     return await reception.home.do(listed)
 
 
-@router.get("/subscriptions/{name}", responses=refused(404))
+class EventStream(Response):
+    """A subscription's changes as server-sent events, for as long as the client stays."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, reception: Reception, use: TokenUse, asked: StreamRequest) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._reception, self._use, self._asked = reception, use, asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events."""
+        transport: asyncio.Transport = scope["state"][TRANSPORT]
+        opening = self._reception.stream(self._use, self._asked, transport.abort)
+        async with opening as stream:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+
+            async def put(text: bytes) -> None:
+                await send({"type": "http.response.body", "body": text, "more_body": True})
+
+            async def listen() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                stream.leave()
+
+            listening = asyncio.create_task(listen())
+            try:
+                await stream.run(put)
+            finally:
+                listening.cancel()
+            if not stream.is_gone:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+@router.get(
+    "/subscriptions/{name:path}/changes",
+    response_class=Response,
+    responses={200: {"content": {EventStream.media_type: {}}}, **refused(404, 410)},
+)
+async def changes(
+    reception: Received,
+    name: NameInPath,
+    after: Annotated[
+        str, Query(max_length=64, description="A resume token, `start` or `now`.")
+    ] = START,
+    id_: Annotated[str | None, Query(alias="id", max_length=1_000)] = None,
+    follow: Annotated[bool, Query(description="Wait for what comes.")] = True,
+    token: Annotated[
+        str | None, Query(max_length=200, description="The access token, for browsers.")
+    ] = None,
+    authorization: Annotated[str | None, Header()] = None,
+    last_event_id: Annotated[str | None, Header(max_length=64)] = None,
+) -> Response:
+    """Give a subscription's changes as server-sent events, each with its resume token as `id`.
+
+    `Last-Event-ID` goes before `after`, so that a browser that connects again goes on. The same
+    address takes a WebSocket, which is sent JSON objects of a `token` and the `changes` up to it.
+    """
+    use = reception.admit(_bearer(authorization) or token)
+    use.token.needs(f"{ONE}{name}")
+    asked = StreamRequest(
+        name=name, form="events", after=last_event_id or after, id_=id_, follow=follow
+    )
+    return EventStream(reception, use, asked)
+
+
+@router.websocket("/subscriptions/{name:path}/changes")
+async def changes_by_messages(
+    socket: WebSocket,
+    name: str,
+    after: str = START,
+    id_: Annotated[str | None, Query(alias="id")] = None,
+    token: str | None = None,
+) -> None:
+    """Give a subscription's changes as messages."""
+    reception: Reception = socket.app.state.reception
+    transport: asyncio.Transport = socket.scope["state"][TRANSPORT]
+    asked = StreamRequest(name=name, form="messages", after=after, id_=id_, follow=True)
+    try:
+        refuse_unknown(socket.query_params, ("after", "id", "token"))
+        use = reception.admit(_bearer(socket.headers.get("authorization")) or token)
+        use.token.needs(f"{ONE}{name}")
+        async with reception.stream(use, asked, transport.abort) as stream:
+            await socket.accept()
+
+            async def put(text: bytes) -> None:
+                await socket.send_text(text.decode())
+
+            async def listen() -> None:
+                while (await socket.receive())["type"] != "websocket.disconnect":
+                    pass
+                stream.leave()
+
+            listening = asyncio.create_task(listen())
+            try:
+                with suppress(WebSocketDisconnect):
+                    await stream.run(put)
+            finally:
+                listening.cancel()
+            if not stream.is_gone:
+                await socket.close()
+    except PenstockError as error:
+        await socket.send_denial_response(refusal(error))
+
+
+@router.get("/subscriptions/{name:path}", responses=refused(404))
 async def subscription(reception: Received, use: Use, name: NameInPath) -> SubscriptionAnswer:
     """Say what a subscription asks, and how many standing queries it has."""
     use.token.needs(f"{ONE}{name}")
@@ -160,7 +276,7 @@ async def subscribe(reception: Received, use: Use, asked: NewSubscription) -> Re
     return await reception.home.visit(register)
 
 
-@router.delete("/subscriptions/{name}", responses=refused(404))
+@router.delete("/subscriptions/{name:path}", responses=refused(404))
 async def drop(
     reception: Received,
     use: Use,
@@ -180,7 +296,7 @@ async def drop(
     return await reception.home.visit(dropped)
 
 
-@router.get("/views/{name}", response_model=ViewRows, responses=refused(404))
+@router.get("/views/{name:path}", response_model=ViewRows, responses=refused(404))
 async def view(
     reception: Received,
     use: Use,
@@ -208,110 +324,3 @@ async def view(
         return Response(body, media_type="application/json")
 
     return await reception.home.visit(read)
-
-
-# Streams
-
-
-class EventStream(Response):
-    """A subscription's changes as server-sent events, for as long as the client stays."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, reception: Reception, use: TokenUse, asked: StreamRequest) -> None:
-        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-        del self.headers["content-length"]
-        self._reception, self._use, self._asked = reception, use, asked
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events."""
-        transport: asyncio.Transport = scope["state"][TRANSPORT]
-        opening = self._reception.stream(self._use, self._asked, transport.abort)
-        async with opening as stream:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-
-            async def put(text: bytes) -> None:
-                await send({"type": "http.response.body", "body": text, "more_body": True})
-
-            async def listen() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                stream.leave()
-
-            listening = asyncio.create_task(listen())
-            try:
-                await stream.run(put)
-            finally:
-                listening.cancel()
-            if not stream.is_gone:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-@router.get(
-    "/subscriptions/{name}/changes",
-    response_class=Response,
-    responses={200: {"content": {EventStream.media_type: {}}}, **refused(404, 410)},
-)
-async def changes(
-    reception: Received,
-    name: NameInPath,
-    after: Annotated[
-        str, Query(max_length=64, description="A resume token, `start` or `now`.")
-    ] = START,
-    id_: Annotated[str | None, Query(alias="id", max_length=1_000)] = None,
-    follow: Annotated[bool, Query(description="Wait for what comes.")] = True,
-    token: Annotated[
-        str | None, Query(max_length=200, description="The access token, for browsers.")
-    ] = None,
-    authorization: Annotated[str | None, Header()] = None,
-    last_event_id: Annotated[str | None, Header(max_length=64)] = None,
-) -> Response:
-    """Give a subscription's changes as server-sent events, each with its resume token as `id`.
-
-    `Last-Event-ID` goes before `after`, so that a browser that connects again goes on. The same
-    address takes a WebSocket, which is sent JSON objects of a `token` and the `changes` up to it.
-    """
-    use = reception.admit(_bearer(authorization) or token)
-    use.token.needs(f"{ONE}{name}")
-    asked = StreamRequest(
-        name=name, form="events", after=last_event_id or after, id_=id_, follow=follow
-    )
-    return EventStream(reception, use, asked)
-
-
-@router.websocket("/subscriptions/{name}/changes")
-async def changes_by_messages(
-    socket: WebSocket,
-    name: str,
-    after: str = START,
-    id_: Annotated[str | None, Query(alias="id")] = None,
-    token: str | None = None,
-) -> None:
-    """Give a subscription's changes as messages."""
-    reception: Reception = socket.app.state.reception
-    transport: asyncio.Transport = socket.scope["state"][TRANSPORT]
-    asked = StreamRequest(name=name, form="messages", after=after, id_=id_, follow=True)
-    try:
-        use = reception.admit(_bearer(socket.headers.get("authorization")) or token)
-        use.token.needs(f"{ONE}{name}")
-        async with reception.stream(use, asked, transport.abort) as stream:
-            await socket.accept()
-
-            async def put(text: bytes) -> None:
-                await socket.send_text(text.decode())
-
-            async def listen() -> None:
-                while (await socket.receive())["type"] != "websocket.disconnect":
-                    pass
-                stream.leave()
-
-            listening = asyncio.create_task(listen())
-            try:
-                with suppress(WebSocketDisconnect):
-                    await stream.run(put)
-            finally:
-                listening.cancel()
-            if not stream.is_gone:
-                await socket.close()
-    except PenstockError as error:
-        await socket.send_denial_response(refusal(error))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.inputs import InputsShape, made_columns
+from penstock.algebra.inputs import InputsShape
 from penstock.operators.shared.combinations import Combinations, NumberedRows
 from penstock.operators.shared.inputs import Input
 from penstock.vocabulary.batches import Ints, Results, Rows
@@ -18,7 +18,7 @@ SIGN = "_sign"
 
 def made_schema(step: InputsShape) -> pa.Schema:
     """Give the columns of made rows: those of the inputs in order, and the sign."""
-    return pa.schema([*made_columns(step.inputs), (SIGN, pa.int8())])
+    return pa.schema([*step.made, (SIGN, pa.int8())])
 
 
 def made(

@@ -53,5 +53,5 @@ class DistinctStep(Node):
         return ((self.relation, (self.column,)),)
 
     @property
-    def makes(self) -> tuple[str, ...]:
-        return (self.column,)
+    def made(self) -> tuple[tuple[str, pa.DataType], ...]:
+        return ((self.column, self.type),)

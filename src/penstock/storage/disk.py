@@ -159,6 +159,17 @@ def unmake_directory(path: Path) -> None:
     _did("unmade", path)
 
 
+def remove_tree(path: Path) -> None:
+    """Remove a directory with all that lies in it, if it is there."""
+    if path.is_dir():
+        for each in path.iterdir():
+            if each.is_dir():
+                remove_tree(each)
+            else:
+                remove(each)
+        unmake_directory(path)
+
+
 class NewFiles:
     """A tree in which somebody else writes without flushing, as Spark does in its state store."""
 

@@ -13,7 +13,7 @@ from penstock.storage.disk import make_directory, remove, remove_tree
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed, unsealed
 from penstock.views.protocol import ViewStore
-from penstock.views.refusals import occupied
+from penstock.views.refusals import occupied, unreachable
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 
@@ -45,7 +45,10 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
     else:
         path = view_file(step, home, query)
         refuse_path(home)
-        make_directory(path.parent)
+        try:
+            make_directory(path.parent)
+        except PenstockError as error:  # changes wait, as for every store that cannot be opened
+            raise unreachable(str(path), error.fact) from None
         address = str(path)
     store: ViewStore = stores.open_store(step.definition, address, owner)
     try:

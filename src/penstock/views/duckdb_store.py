@@ -26,6 +26,7 @@ from penstock.views.protocol import Chooser, Flush, Turn
 from penstock.views.refusals import failed, gone, too_large, unreachable, unreadable
 from penstock.views.sql_store import SqlStore
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.errors import PenstockError
 
 GONE = (duckdb.OperationalError, duckdb.FatalException)
 """What is not about the view's words: a disk that is full, a file that is lost."""
@@ -54,6 +55,8 @@ class DuckdbViewStore(SqlStore):
         """How many rows its tables hold, about; None if they are to be counted again."""
         try:
             own = OpenFile(connect()) if self._path == IN_MEMORY else open_file(self._path)
+        except PenstockError as error:  # the disk is full, or may not be written to
+            raise unreachable(str(path), error.fact) from None
         except (duckdb.Error, OSError) as error:
             raise unreachable(str(path), str(error)) from None
         self._db, self._alone = own.connection, own.alone

@@ -26,6 +26,7 @@ from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Pipeline
 from penstock.spark.lanes import Lane, Lanes
 from penstock.storage import disk, state
+from penstock.vocabulary.errors import PenstockError
 from tests.support.bench import WORKERS, Bench
 from tests.support.checkpoints import plan
 from tests.support.schedules import GROUP, LAYOUT, Answer, Schedule
@@ -181,3 +182,26 @@ def test_a_cold_worker_reads_a_snapshot_and_few_deltas(tmp_path: Path) -> None:
     bench.workers[0].clear()
     batch = schedule.draw()
     assert answer_in(bench.run(batch.table, 0)) == batch.answer
+
+
+def test_a_shard_whose_state_was_put_back_is_refused(tmp_path: Path) -> None:
+    """Spark's store has files of its own, and knows nothing of the batches that were told."""
+    schedule, bench = Schedule.at(tmp_path, 5), Bench(tmp_path, LAYOUT, LANES)
+    log = ResultLog(tmp_path / "results")
+    kept = []
+    for number in range(6):
+        kept.append(bench.store())
+        batch = schedule.draw()
+        assert answer_in(bench.run(batch.table, 0, number)) == batch.answer
+        heads = {str(key): bench.steps[key] for key in bench.steps}
+        log.commit(number, batch.version, [], heads=heads)
+    newest, batch = bench.store(), schedule.draw()
+    for older in (kept[0], kept[-1]):
+        bench.roll_back(older)
+        with pytest.raises(PenstockError, match=r"\[RUN-016\].*shard 0 .*batch 5 left it at step"):
+            bench.run(batch.table, 0, 6)
+    bench.roll_back(newest)
+    assert answer_in(bench.run(batch.table, 1, 6)) == batch.answer
+    # Homes of before noted no heads.
+    log.commit(6, batch.version, [])
+    bench.run(schedule.draw().table, 1, 7)

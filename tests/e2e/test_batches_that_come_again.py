@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from penstock.engine.home_check import check_home
 from penstock.spark.provenance import sums_file
 from tests.e2e.conftest import Open
 from tests.support.tables import Feeder, events
@@ -45,3 +46,5 @@ def test_results_that_readers_may_have_seen_are_not_written_anew(
     across = sum(a["k"] == b["k"] for a in rows for b in rows)
     assert found.num_rows == across
     assert engine.verify().state == "equal"
+    engine.close()
+    assert check_home(home).flaws == []

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.expressions.allowances import BATCH_S_SETTING
@@ -35,7 +37,11 @@ SIZES = (
     "SELECT n FROM t WHERE list_sum(list_transform(range(:size), lambda a: "
     "list_sum(list_transform(range(50), lambda b: (a * b) % 7 + n)))) >= 0"
 )
-ROWS = 300
+PAIRS = (
+    "SELECT a.one, max(a.m - b.m) AS most FROM wide a JOIN wide b ON a.one = b.one GROUP BY a.one"
+)
+VIEW = {"view": "pairs", "refresh": "1 minute", "policy": "immediate"}
+ROWS, WIDE_ROWS = 300, 6_000
 GLOB = "*[0-9]*.parquet"
 
 
@@ -57,6 +63,11 @@ def test_no_text_harms_another(
     for way, text in REFUSED.items():
         with pytest.raises(PenstockError):
             engine.subscribe(text.format(file=secret), name=way.replace(" ", "_"))
+    wide = tmp_path / "wide"
+    wide.mkdir()
+    pq.write_table(pa.table({"one": [1] * WIDE_ROWS, "m": range(WIDE_ROWS)}), wide / "0.parquet")
+    engine.stream("wide", f"parquet:{wide}")
+    engine.subscribe(PAIRS, name="pairs", options=VIEW)
     plain = engine.subscribe("SELECT n FROM t WHERE n % 2 = 0", name="plain")
     large = engine.subscribe(MEMORY, name="large")
     slow = engine.subscribe(TIME, name="slow")
@@ -69,7 +80,8 @@ def test_no_text_harms_another(
     assert large.read()["n"].to_pylist() == [0], "all others ask for more than there may be"
     assert engine.figures().losses["large"]["failed_conditions"] >= ROWS
     suspended = engine.desk.suspended.subscriptions()
-    assert sorted(suspended) == ["each", "slow"] and suspended["slow"].batch == 0
+    assert sorted(suspended) == ["each", "pairs", "slow"] and suspended["slow"].batch == 0
+    assert "RUN-013" in suspended["pairs"].reason
     # Of three queries of one shape, the one that takes so long rests by itself.
     assert engine.desk.suspended.ids("each") == ["large"] and suspended["each"].batch == 0
     assert sorted(set(each.read()["_id"].to_pylist())) == ["small", "two"]

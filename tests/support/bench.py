@@ -31,6 +31,8 @@ class Bench:
         self.tester = TwsTester(ShardProcessor(pipeline, lanes))
         self.pack = packer(layout, lanes)
         self.workers: list[OrderedDict[Any, Any]] = [OrderedDict() for _ in range(WORKERS)]
+        self.steps: dict[int, int] = {}
+        """The steps that shards were left at."""
 
     def run(self, table: pa.Table, worker: int, batch: int = 0) -> dict[int, bytes]:
         """Run a batch in a worker; give the parts of the shards that Spark would call."""
@@ -47,7 +49,7 @@ class Bench:
 
     def _payload(self, key: int, rows: pd.DataFrame) -> bytes:
         given: Any = self.tester.testInPandas(key, rows)
-        (payload,) = given["payload"]
+        (payload,), (self.steps[key],) = given["payload"], given["step"]
         return bytes(payload)
 
     def store(self) -> Any:

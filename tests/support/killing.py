@@ -19,7 +19,9 @@ from time import sleep
 import numpy as np
 
 from penstock.engine import Desk
+from penstock.engine.home_check import check_home
 from penstock.engine.verification import verify
+from penstock.spark.state_stores import DAMAGED
 from tests.support.bounded_streams import Asking, Moving
 from tests.support.change_files import change_files
 from tests.support.model_victim import course_files
@@ -174,12 +176,15 @@ def kill_and_prove(
         now = told_by_batch(home)
         assert all(now[batch] == rows for batch, rows in told.items())
         told |= now
+        assert damaged_shards(home) == []
     for number in range(plan.random_kills):
         lines, delay_s = int(chance.integers(*plan.lines)), float(chance.random()) * plan.delay_s
         assert victim.run(lines_max=lines, delay_s=delay_s) == KILLED
         told |= told_by_batch(home)
+        assert damaged_shards(home) == []
         tell(f"{host}: {number + 1} of {plan.random_kills} random kills, {max(told)} batches")
     assert victim.run() == 0
+    assert damaged_shards(home) == []
     acknowledged = set(victim.acknowledged)
     assert len(acknowledged) == len(victim.acknowledged), "something was acknowledged twice"
     assert told, "nobody was told anything before the last run"
@@ -217,6 +222,11 @@ def kill_and_prove(
         lost=sum(outcome.missing for outcome in outcomes.values() if not outcome.may_miss),
         doubled=sum(outcome.surplus for outcome in outcomes.values()),
     )
+
+
+def damaged_shards(home: Path) -> list[str]:
+    """Give what a check says of the state of a cluster's shards: a kill damages none."""
+    return [str(flaw.finding) for flaw in check_home(home).flaws if flaw.finding.code == DAMAGED]
 
 
 def tell(text: str) -> None:

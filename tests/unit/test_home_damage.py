@@ -69,6 +69,7 @@ HARMLESS = {
     (delete, "server/tokens/#.json"): "it is revoked: nobody is admitted by it",
     (delete, "segments/positions-#.parquet"): "a sweep makes it again",
     (delete, "segments/positions-#.json"): "a sweep makes the segments again",
+    (delete, "views/owner.json"): "no view of it lives in PostgreSQL",
     (delete, "views/#-#.dropped"): "the schema of a view that was dropped stays in PostgreSQL",
 }
 """What a check passes over, and why nothing goes wrong by it."""
@@ -103,6 +104,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         told = Transcript(batch, {"g": b"state"}, b"part")
         Transcripts(path / "transcripts").write(0, batch, told, offsets)
     note_dropped(view().step(), path, 99)
+    write_json(path / "views" / "owner.json", sealed({"owner": "h"}))
     swept = SweepRequest(script=SWEPT, settings={"line": [0.0]}, directory=path / "segments")
     sweep(swept, None, lambda *_: None)
     return path
@@ -159,7 +161,8 @@ def test_a_home_has_the_kinds_of_files_that_are_known(home: Path) -> None:
         "penstock.json", "retention.json", "retention.edition", OLDER, "transcripts/#-#.arrow",
         "statistics.json", "statistics.edition", "sinks/cursors.json", "sinks/cursors.edition",
         "registry/announcements/#.txt", "registry/suspensions/batch-#-g.json", "state/#.arrow",
-        "checkpoint/metadata", "views/#-#.duckdb", "views/#-#.dropped", "server/tokens/#.json",
+        "checkpoint/metadata", "views/#-#.duckdb", "views/#-#.dropped", "views/owner.json",
+        "server/tokens/#.json",
         "segments/positions-#.parquet", "segments/positions-#.json",
         "checkpoint/offsets/#", "checkpoint/commits/#", "checkpoint/sources/#/#",
         "results/kept.json", "results/volumes/#-#.volume",
@@ -188,7 +191,7 @@ def test_damage_to_every_kind_of_file_is_named_with_a_remedy(home: Path, damage:
         if kind.startswith("segments/"):
             named = [fact for fact in named if "[SWP-011]" in fact]
         if kind.startswith("views/"):
-            code = "[VIEW-012]" if file.suffix == ".duckdb" else "[VIEW-015]"
+            code = {".duckdb": "[VIEW-012]", ".json": "[VIEW-016]"}.get(file.suffix, "[VIEW-015]")
             named = [fact for fact in named if code in fact]
         if not named and (damage, kind) not in HARMLESS:
             silent.append((kind, told))

@@ -389,3 +389,41 @@ def test_who_reads_a_suspended_view_is_told(
         notice = json.loads(told.out)["notice"] if as_json else " ".join(told.err.split())
         assert notice.startswith("[VIEW-066] The view 'total' is suspended: what it shows may be")
         assert "[VIEW-005]" in notice and notice.endswith("RESUME total.")
+
+
+def test_a_view_whose_changes_join_with_too_much_rests(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it would look through is allowed for, and not every pair of it."""
+    monkeypatch.setenv(BATCH_S_SETTING, "0.3")
+    options = {"view": "pairs", "refresh": "1 minute", "policy": "immediate"}
+    pairs = "SELECT a.k, max(a.x - b.x) AS most FROM u a JOIN v b ON a.k = b.k GROUP BY a.k"
+    run.desk.subscribe(pairs, name="pairs", options=options)
+    plain = run.desk.subscribe("SELECT x FROM u WHERE x % 2 = 0", name="plain")
+    run.batch(**rows(0))
+    assert run.desk.suspended.subscriptions() == {}
+    same = [{"k": 1, "x": number, "op": "insert"} for number in range(8_000)]
+    run.batch(u=same, v=same)
+    (rest,) = run.desk.suspended.subscriptions().values()
+    assert rest.batch == 1 and "RUN-013" in rest.reason
+    assert plain.read().num_rows == 10 + 4_000
+    outcomes(run)
+
+
+@pytest.mark.parametrize(("rests", "compared"), [((0, 4), 0), ((0, 2), 10), ((1, 2), 15)])
+def test_a_view_is_verified_before_and_after_it_rests(
+    run: DeskRun, rests: tuple[int, int], compared: int
+) -> None:
+    """Each time it begins anew, and of a view that never ran there is nothing to compare."""
+    options = {"view": "most", "refresh": "1 minute", "policy": "immediate"}
+    asked = "SELECT a.k, max(a.x - b.x) AS far FROM s a JOIN s b ON a.k = b.k GROUP BY a.k"
+    run.desk.subscribe(asked, name="most", options=options)
+    for number in range(4):
+        if number == rests[0]:
+            group = run.desk.registry.subscriptions["most"].group
+            run.desk.suspended.suspend(group, "[LAB-000] It is suspended.")
+        if number == rests[1]:
+            run.desk.resume("most")
+        run.batch(**rows(number))
+    (outcome,) = outcomes(run).values()
+    assert (outcome.failures, outcome.expected, outcome.found) == ([], compared, compared)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from penstock.algebra.views import ViewStep
-from penstock.expressions.allowances import EvaluationError
-from penstock.kinds.protocol import KeptQuery
+from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError
+from penstock.kinds.protocol import KeptQuery, LeftQuery
 from penstock.kinds.view import KIND
 from penstock.kinds.view.reading import StoredView
-from penstock.views.addresses import claim_store, open_view
+from penstock.storage.files import write_json
+from penstock.views import duckdb_store, postgresql_store
+from penstock.views.addresses import OWNER, claim_store, open_view, view_file
 from penstock.views.dropped_stores import dropped, reclaim_dropped
 from penstock.views.errors import StoreGoneError
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Tally
 from tests.support import postgres
-from tests.support.view_lives import Changes, operator, view
+from tests.support.view_lives import ORDERS, Changes, operator, view
 
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname = 'penstock_{}'"
 
@@ -150,4 +154,67 @@ def test_a_path_that_duckdb_misreads_is_refused_before_anything_is_kept(tmp_path
     KIND.make_way(home, step, None)
     store = open_view(step, home, 1)
     assert store.taken() == 0
+    store.close()
+
+
+def test_a_reader_that_asks_too_much_of_an_engine_is_told(tmp_path: Path) -> None:
+    """Batches wait for it: it ends with what a batch allows, and the next question is answered."""
+    made = operator(view("SELECT id, region FROM orders"), tmp_path)
+    many = {"id": range(9_000), "region": ["a"] * 9_000, "op": ["insert"] * 9_000}
+    made.process({"orders": pa.table(many, schema=ORDERS)})
+    asked = stored(made.step, tmp_path, 7)._asked
+    seen = StoredView(replace(asked, ask=lambda question: question(made)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(BATCH_S_SETTING, "0.2")
+        with pytest.raises(EvaluationError, match="RUN-013"):
+            seen.query("SELECT count(*) FROM v a, v b, v c WHERE a.id + b.id <> c.id")
+        patch.setattr(duckdb_store, "READ_BYTES_MAX", 1 << 20)
+        with pytest.raises(PenstockError, match=r"VIEW-006.*1 MB"):
+            seen.query("SELECT a.region FROM v a, v b")
+        assert seen.query("SELECT count(*) AS n FROM v")["n"].to_pylist() == [9_000]
+    made.close()
+
+
+def test_what_a_killed_process_spilled_goes(tmp_path: Path) -> None:
+    bound = view("SELECT id, region FROM orders").step()
+    files = [view_file(bound, tmp_path, query) for query in (1, 2)]
+    for file in files:
+        spilled = file.with_name(f"{file.name}.tmp")
+        spilled.mkdir(parents=True)
+        (spilled / "duckdb_temp_storage-0.tmp").write_bytes(bytes(9))
+    open_view(bound, tmp_path, 1).close()
+    KIND.tidy(tmp_path, iter([(bound, 1)]))
+    assert list((tmp_path / "views").iterdir()) == [files[0]]
+
+
+def test_who_owns_views_elsewhere_is_noted_for_good(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    step = view(store=postgresql.url()).step()
+    claim_store(step, tmp_path)
+    left = LeftQuery(name="v", step=step, query=1, state=None, has_run=True)
+    assert KIND.examine(tmp_path, left) is None and list(KIND.inspect(tmp_path)) == []
+    path = tmp_path / "views" / OWNER
+    path.write_bytes(path.read_bytes()[:-9])
+    ((finding, remedy),) = KIND.inspect(tmp_path)
+    assert (finding.code, finding.file) == ("VIEW-016", path) and remedy
+    with pytest.raises(PenstockError, match="VIEW-016"):
+        open_view(step, tmp_path, 1)
+    path.unlink()
+    assert KIND.examine(tmp_path, left) == (path, "is missing, though a view lives in PostgreSQL")
+    write_json(path, {"owner": "as homes of before say it"})
+    assert list(KIND.inspect(tmp_path)) == []
+    path.unlink()
+    stored(step, tmp_path).forget(is_running=False)
+
+
+def test_a_reader_of_postgresql_ends_too(
+    tmp_path: Path, postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_store, "READ_MS", 200)
+    store = open_view(view(store=postgresql.url()).step(), tmp_path, 1)
+    with pytest.raises(PenstockError, match=r"VIEW-006.*statement timeout"):
+        store.query("SELECT count(*), pg_sleep(20) FROM v")
+    assert store.query("SELECT count(*) AS n FROM v")["n"].to_pylist() == [0]
+    store.drop()
     store.close()

@@ -164,6 +164,10 @@ class ResultLog:
         write_json(path, manifest)
         return self._logged(path, manifest)
 
+    def note(self, batch: int, **beside: Any) -> None:
+        """Note something else in the manifest of the newest batch."""
+        write_json(self.manifest(batch), sealed({**(self.noted(batch) or {}), **beside}))
+
     def read(self, batch: int) -> LoggedBatch | None:
         """Give a committed batch, or None if it is not committed.
 

@@ -19,8 +19,10 @@ from penstock.engine.home_verification import announcement_findings, standing_of
 from penstock.engine.upkeep import SETTING
 from penstock.kinds.table import KINDS
 from penstock.registry.versions import directory_name, numbered, whole_manifest
+from penstock.spark.checkpoints import committed_batches
 from penstock.spark.provenance import Provenance
 from penstock.spark.restoration import Flaw, examine_checkpoint
+from penstock.spark.state_stores import examine_stores
 from penstock.storage.disk import remove
 from penstock.storage.editions import edition_finding, witness_of
 from penstock.storage.files import read_json, write_file
@@ -266,6 +268,10 @@ def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
     if home.facts["host"] == "cluster":
         # The state of a cluster's shards lies in the checkpoint, and nowhere else.
         flaws = [f if f.is_usual else Flaw(f.finding, FROM_A_COPY, None, False) for f in flaws]
+        checkpoint = home.path / "checkpoint"
+        for batch in committed_batches(checkpoint)[-1:]:
+            found = examine_stores(checkpoint, batch, desk.log)
+            flaws += [Flaw(finding, FROM_A_COPY, None, False) for finding in found]
     return flaws
 
 

@@ -61,7 +61,10 @@ class Allowance:
 
     def grant(self, rows: pa.Table) -> None:
         """Give more, for rows that are asked about."""
-        more_s = CANDIDATE_S * rows.num_rows + BYTE_S * rows.nbytes
+        self.more(CANDIDATE_S * rows.num_rows + BYTE_S * rows.nbytes)
+
+    def more(self, more_s: float) -> None:
+        """Give so much more."""
         self.left_s += more_s
         self.given_s += more_s
 
@@ -132,22 +135,48 @@ def allowed(
     if current is None:
         return ask()
     current.grant(rows)
+    clock = thread_clock()
+    began_s = clock()
+    try:
+        with limited(connection):
+            return ask()
+    finally:
+        pace.took(clock() - began_s, rows.num_rows)
+
+
+@contextmanager
+def limited(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupt what is asked of DuckDB inside when all that is allowed here is taken.
+
+    Raises
+    ------
+    EvaluationError
+        RUN-013 then.
+    """
+    current = _CURRENT.get()
+    if current is None:
+        yield
+        return
     watch = _Watch(connection, current.left_s)
     _watchdog().add(watch)
     try:
-        found = ask()
+        yield
     except duckdb.InterruptException:
         if not watch.is_over:
             raise
         raise _too_dear(current) from None
     finally:
         _watchdog().remove(watch)
-        spent_s = watch.spent_s()
-        current.left_s -= spent_s
-        pace.took(spent_s, rows.num_rows)
+        current.left_s -= watch.spent_s()
     if current.left_s < 0.0:
         raise _too_dear(current)
-    return found
+
+
+def grant(more_s: float) -> None:
+    """Allow so much more here, if anything limits it."""
+    current = _CURRENT.get()
+    if current is not None:
+        current.more(more_s)
 
 
 def _too_dear(spent: Allowance) -> EvaluationError:

@@ -28,13 +28,14 @@ def connect(
     threads: int | None = None,
     files: bool = False,
     memory: str | None = None,
+    spill: str | None = None,
     read_only: bool = False,
 ) -> duckdb.DuckDBPyConnection:
     """Open a database of our own, in memory or as a scratch file.
 
     The time zone is UTC, wherever the machine stands. What stands in a user's text reaches neither
     files nor network nor our own variables, unless `files` says that no such text will come. A
-    database in memory spills nothing to disk; a scratch file does, beside itself.
+    database in memory spills nothing to disk; a file does, beside itself, as much as `spill` says.
 
     >>> with connect() as db:
     ...     db.sql("SELECT current_setting('TimeZone'), len(repeat('x', 5))").fetchall()
@@ -55,6 +56,8 @@ def connect(
         config["temp_directory"] = ""
     connection = duckdb.connect(str(path), read_only=read_only, config=config)
     connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+    if spill is not None:  # in the configuration DuckDB passes over it
+        connection.execute(f"SET max_temp_directory_size = '{spill}'")
     if not files:
         connection.execute(";".join(GUARDS.values()))
         connection.execute(

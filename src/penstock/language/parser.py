@@ -166,7 +166,7 @@ def _source(node: exp.Expr, script: ScriptSource) -> ScriptSource:
 
 def _select(node: exp.Expr, script: ScriptSource) -> Select:
     if isinstance(node, UnknownStatementNode):
-        words = node.name
+        words = node.name.strip() or "''"  # of a text that says nothing
         query = words in {"WITH", "FROM", "VALUES", "("}
         remedy = (
             "Write one SELECT … FROM … WHERE …."

@@ -28,15 +28,18 @@ from penstock.spark.deferral import DeferredProcessor
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
 from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.layout import Layout
-from penstock.spark.operate import ShardProcessor
+from penstock.spark.operate import HEADS, ShardProcessor
 from penstock.spark.provenance import read_provenance, refuse_another
+from penstock.spark.state_stores import STATE, STORES, seals_of
 from penstock.storage.disk import NewFiles
 from penstock.storage.files import table_to_bytes
+from penstock.storage.seals import Seal
 from penstock.storage.suspensions import Suspension
 from penstock.vocabulary.figure_tables import FigureTable, merged, together, told_figures
 
 PACKED = "key int, partition int, sequence int, version bigint, relation string, payload binary"
-PART = "key int, payload binary"
+PART = "key int, step bigint, payload binary"
+STEP = "step"
 ROWS_PER_PAYLOAD_MAX = 1 << 17
 KEYS_TRIED_MAX = 10_000
 
@@ -126,10 +129,11 @@ def part_writer(
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
             keys, manifests = rows.column("key").to_pylist(), []
-            for key, payload in zip(keys, rows.column("payload"), strict=True):
+            steps = rows.column("step").to_pylist()
+            for key, step, payload in zip(keys, steps, rows.column("payload"), strict=True):
                 part = part_from_bytes(payload.as_py())
                 manifest = write_part(part, log.directory(batch), log.part_name(batch, key))
-                manifests.append(json.dumps({"shard": key, **manifest}))
+                manifests.append(json.dumps({"shard": key, STEP: step, **manifest}))
             yield pa.RecordBatch.from_pydict(
                 {"key": pa.array(keys, pa.int32()), "manifest": pa.array(manifests, pa.string())}
             )
@@ -160,7 +164,8 @@ class ClusterHost:
             )
         )
         self._log = ResultLog(pipeline.results)
-        self._stores = NewFiles(pipeline.checkpoint / "state")
+        self._stores = NewFiles(pipeline.checkpoint / STATE)
+        self._stores.flush_new()  # and what a run that was killed left
         # A shard without rows in a batch says nothing, and still holds what it held.
         self._known: dict[int, FigureTable] = {}
 
@@ -185,15 +190,19 @@ class ClusterHost:
         refuse_another(self._log, batch, came)
         if (taken := self._log.committed(batch)) is not None:
             self._ran(frame.select("key"), batch)
-            self._stores.flush_new()
+            stores = (self._log.noted(batch) or {}).get(STORES, {})
+            if (again := stores | self._new_seals()) != stores:
+                self._log.note(batch, **{STORES: again})
             self._report(taken, self._log.figures(batch, figures_of), started)
             return
         writer = part_writer(self._log, batch)
         rows, suspended = self._ran(frame.mapInArrow(writer, "key int, manifest string"), batch)
         parts = [json.loads(text) for text in rows["manifest"].to_pylist()]
-        before = self._log.committed(batch - 1)
-        version = max([part["version"] for part in parts] + [before.version if before else 0])
-        self._stores.flush_new()
+        before = self._log.noted(batch - 1) or {}
+        version = max([part["version"] for part in parts] + [before.get("version", 0)])
+        # A shard without rows in a batch is left where it was.
+        heads = before.get(HEADS, {}) | {str(part["shard"]): part.pop(STEP) for part in parts}
+        stores = self._new_seals()
         logged = self._log.commit(
             batch,
             version,
@@ -201,9 +210,14 @@ class ClusterHost:
             time_s=round(time(), 3),
             provenance=came.to_json(),
             suspended=self._pipeline.rests(batch).noted(version),
+            **{HEADS: heads, STORES: stores},
         )
         told = [(part["shard"], told_figures(part, figures_of)) for part in parts]
         self._report(logged, told, started, suspended)
+
+    def _new_seals(self) -> dict[str, Seal]:
+        """Flush what Spark wrote of state since the last time, and seal it."""
+        return seals_of(self._pipeline.checkpoint / STATE, self._stores.flush_new())
 
     def _report(
         self,

@@ -167,6 +167,18 @@ RULES: tuple[FailureRule, ...] = (
         "Make room and start again: the batch in hand is run again, whole.",
     ),
     FailureRule(
+        "RUN-016",
+        r"CANNOT_LOAD_STATE_STORE.*?(?P<what>/\S+?/checkpoint/state/[^\s,;:]+)",
+        "Spark cannot read the state of a shard: {what} is missing, or not as it was written.",
+        "`penstock check` names all such files: restore the home from a copy.",
+    ),
+    FailureRule(
+        "RUN-016",
+        r"(?P<what>CANNOT_LOAD_STATE_STORE\S*?(?=\])|RocksDBException: Corruption[^\n]*)",
+        "Spark cannot read the state of a shard ({what}).",
+        "`penstock check` names files that are missing or damaged: restore the home from a copy.",
+    ),
+    FailureRule(
         "RUN-004",
         r"(?P<what>There are \[?\d+\]? sources in the checkpoint[^\n]*"
         r"|STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_CHECKPOINT\S*"

@@ -36,9 +36,12 @@ from penstock.spark.provenance import offsets_of
 from penstock.storage.files import table_from_bytes, table_to_bytes
 from penstock.storage.state import OLDER, BatchState, read_older
 from penstock.storage.transcripts import Transcript, Transcripts
+from penstock.vocabulary.errors import PenstockError
 
 SNAPSHOT_EVERY_STEPS = 16
 LIVE_SHARDS_MAX = 64
+HEADS = "heads"
+"""What a batch's manifest calls the steps that it left the shards at, by their numbers."""
 _GROUPS = pa.schema([("group", pa.string()), ("data", pa.binary())])
 
 
@@ -103,6 +106,7 @@ class ShardProcessor(StatefulProcessor):
         """Run one micro-batch of one shard: registry changes first, then the events."""
         number = int(key[0])
         version, step = (self._head.get() if self._head.exists() else None) or (0, 0)
+        self._refuse_another_state(number, step)
         older = self._pipeline.home / OLDER
         if older.exists() and step < (noted := read_older(older))["begins"]:
             version, step = self._bring_over(number, step, noted)
@@ -112,10 +116,23 @@ class ShardProcessor(StatefulProcessor):
             self._head.update((live.shard.version, live.step))
         live.shard.close()  # another process may be asked next, or read meanwhile
         _remember((self._pipeline.engine, number), live)
-        yield pd.DataFrame({"key": [number], "payload": [transcript.part]})
+        yield pd.DataFrame({"key": [number], "step": [live.step], "payload": [transcript.part]})
 
     def close(self) -> None:
         """Leave the live shards for the next batch."""
+
+    def _refuse_another_state(self, number: int, step: int) -> None:
+        """Hold the shard's head against what the batch before noted; of older homes, none did."""
+        batch = batch_number()
+        before = ResultLog(self._pipeline.results).noted(batch - 1) if batch else None
+        noted = ({} if before is None else before.get(HEADS, {})).get(str(number), step)
+        if noted != step:
+            raise PenstockError(
+                "RUN-016",
+                f"Spark's store in {self._pipeline.checkpoint / 'state'} has shard {number} as it "
+                f"was after step {step:,}, and batch {batch - 1:,} left it at step {noted:,}.",
+                "Nothing was run. Restore the home from a copy, all of it from the same one.",
+            )
 
     def _done(
         self, number: int, version: int, step: int, rows: Iterator[pd.DataFrame]

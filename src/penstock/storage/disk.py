@@ -159,6 +159,17 @@ def unmake_directory(path: Path) -> None:
     _did("unmade", path)
 
 
+def remove_tree(path: Path) -> None:
+    """Remove a directory with all that lies in it, if it is there."""
+    if path.is_dir():
+        for each in path.iterdir():
+            if each.is_dir():
+                remove_tree(each)
+            else:
+                remove(each)
+        unmake_directory(path)
+
+
 class NewFiles:
     """A tree in which somebody else writes without flushing, as Spark does in its state store."""
 
@@ -166,8 +177,8 @@ class NewFiles:
         self._root = root
         self._flushed: dict[Path, int] = {}
 
-    def flush_new(self) -> None:
-        """Flush what is new since the last time, and the directories that it is in."""
+    def flush_new(self) -> list[Path]:
+        """Flush what is new since the last time, and the directories that it is in; give all."""
         found: list[Path] = []
         times_ns: dict[Path, int] = {}
         for directory, _, names in os.walk(self._root):
@@ -180,6 +191,7 @@ class NewFiles:
         with ThreadPoolExecutor(FLUSHES_AT_A_TIME) as pool:
             list(pool.map(_flush_if_there, found))
         self._flushed = times_ns
+        return found
 
 
 def _changed_ns(path: Path) -> int:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
 from penstock.algebra.physical import digest
 from penstock.algebra.views import ViewStep
-from penstock.storage.disk import make_directory, remove
+from penstock.storage.disk import make_directory, remove, remove_tree
 from penstock.storage.files import read_json, write_json
+from penstock.storage.seals import sealed, unsealed
 from penstock.views.protocol import ViewStore
 from penstock.views.refusals import occupied, unreachable
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.findings import Finding
 
 COOLDOWN_S = 2.0
 """How long a store that does not answer is left alone."""
@@ -45,8 +47,8 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
         refuse_path(home)
         try:
             make_directory(path.parent)
-        except PenstockError as error:
-            raise unreachable(str(path), error.fact) from error
+        except PenstockError as error:  # changes wait, as for every store that cannot be opened
+            raise unreachable(str(path), error.fact) from None
         address = str(path)
     store: ViewStore = stores.open_store(step.definition, address, owner)
     try:
@@ -72,7 +74,7 @@ def claim_store(step: ViewStep, home: str | Path) -> None:
     path = Path(home) / DIRECTORY / OWNER
     if not path.exists():
         make_directory(path.parent)
-        write_json(path, {"owner": uuid4().hex})
+        write_json(path, sealed({"owner": uuid4().hex}))
     store = open_view(step, home, 0)
     try:
         if store.taken():
@@ -84,7 +86,33 @@ def claim_store(step: ViewStep, home: str | Path) -> None:
 def _owner(home: str | Path) -> str | None:
     """Give what a home is known by; None before it has a view elsewhere."""
     path = Path(home) / DIRECTORY / OWNER
-    return str(read_json(path)["owner"]) if path.exists() else None
+    try:
+        # Before version 0.1 it had no seal.
+        return str(unsealed(read_json(path), ("owner",))["owner"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, AttributeError) as error:
+        raise PenstockError(
+            "VIEW-016",
+            f"{path} does not say what the home is known by in PostgreSQL: {error}.",
+            "Restore it from a copy; or drop the views that live there, remove it, and create them "
+            "anew.",
+        ) from None
+
+
+def damaged_owner(home: Path) -> Iterator[tuple[Finding, str]]:
+    """Say, with a remedy, if what a home is known by elsewhere is not as it was written."""
+    try:
+        _owner(home)
+    except PenstockError as error:
+        finding = Finding(error.code, home / DIRECTORY / OWNER, "is not as it was written")
+        yield finding, error.remedy
+
+
+def lost_owner(home: Path) -> tuple[Path, str] | None:
+    """Say of a home that has views elsewhere if nothing says what it is known by there."""
+    path = home / DIRECTORY / OWNER
+    return None if path.exists() else (path, "is missing, though a view lives in PostgreSQL")
 
 
 def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:
@@ -92,9 +120,10 @@ def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:
     kept = {path.name for path in standing}
     gone = []
     for path in sorted((Path(home) / DIRECTORY).glob(f"*{SUFFIX}*")):
-        # DuckDB has more beside a file than its log: `.wal.checkpoint`, when it was killed.
+        # DuckDB has more beside a file than its log: `.wal.checkpoint`, when it was killed, and a
+        # directory of what it spilled.
         if path.name.partition(SUFFIX)[0] + SUFFIX not in kept:
-            remove(path)
+            remove_tree(path) if path.is_dir() else remove(path)
             gone.append(path)
     return gone
 

@@ -17,17 +17,25 @@ import duckdb
 import pyarrow as pa
 
 from penstock.algebra.views import ViewDefinition
+from penstock.expressions.allowances import CANDIDATE_S, EvaluationError, grant, limited
 from penstock.expressions.connections import connect
+from penstock.views.errors import StoreTextError
 from penstock.views.flushes import FlushStatements
 from penstock.views.open_files import IN_MEMORY, OpenFile, close_file, committed, open_file
-from penstock.views.protocol import Chooser, Turn
+from penstock.views.protocol import Chooser, Flush, Turn
 from penstock.views.refusals import failed, gone, too_large, unreachable, unreadable
 from penstock.views.sql_store import SqlStore
+from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.errors import PenstockError
 
 GONE = (duckdb.OperationalError, duckdb.FatalException)
 """What is not about the view's words: a disk that is full, a file that is lost."""
 SUNK_SHARE_MAX = 0.2
 """Which part of a table may be rows that went."""
+HELD_S = 1e-6
+"""What each row that the tables hold may take of a flush: looking through it takes a twentieth."""
+READ_ROWS, READ_BYTES_MAX = 65_536, 1 << 30
+"""What a reader is given at a time, and at most."""
 
 
 class DuckdbViewStore(SqlStore):
@@ -43,8 +51,12 @@ class DuckdbViewStore(SqlStore):
         self._path = str(path)
         self._is_open = True
         self._unsettled = self.settle_after
+        self._held: int | None = None
+        """How many rows its tables hold, about; None if they are to be counted again."""
         try:
             own = OpenFile(connect()) if self._path == IN_MEMORY else open_file(self._path)
+        except PenstockError as error:  # the disk is full, or may not be written to
+            raise unreachable(str(path), error.fact) from None
         except (duckdb.Error, OSError) as error:
             raise unreachable(str(path), str(error)) from None
         self._db, self._alone = own.connection, own.alone
@@ -54,7 +66,7 @@ class DuckdbViewStore(SqlStore):
         turn = super().turn(number, changes, choose)
         self._unsettled += sum(flush.changes for flush in turn.flushes)
         if turn.flushes and self._unsettled >= self.settle_after:
-            self._unsettled = 0
+            self._unsettled, self._held = 0, None
             self._settle()
         return turn
 
@@ -71,18 +83,63 @@ class DuckdbViewStore(SqlStore):
         return ()
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """Run a reader's SELECT, in which the view has its own name; nothing else is run."""
+        """Run a reader's SELECT, in which the view has its own name; nothing else is run.
+
+        Through an engine it is run within what a batch allows: batches wait for it.
+        """
         with self._alone:
             try:
                 kinds = [each.type for each in self._db.extract_statements(sql)]
                 if kinds != [duckdb.StatementType.SELECT]:
                     raise unreadable(self.definition, "it is not one SELECT")
                 self._db.begin()
-                return self._fetch(sql, None, parameters)
+                with limited(self._db):
+                    return self._read_through(sql, parameters)
             except duckdb.Error as error:
                 raise unreadable(self.definition, str(error)) from None
             finally:
                 self._undo()
+
+    def rehearse(self, input_: int, size: int, draw: int = 0) -> float:
+        """Flush so many changes, say how long it took, and undo all of it."""
+        with self._limited():
+            return super().rehearse(input_, size, draw)
+
+    def _flushed(self, inputs: Sequence[int], pending: Ints) -> tuple[Flush, ...]:
+        """Flush inputs, within what a batch allows for the changes and for what is looked through.
+
+        Changes that join with very many rows each would hold up everybody, and fill the disk.
+        """
+        waiting = int(pending.sum())
+        if not waiting:
+            return ()
+        if self._held is None:
+            held = "SELECT coalesce(sum(estimated_size), 0) FROM duckdb_tables()"
+            ((self._held,),) = self._db.execute(held).fetchall()
+        self._held += waiting
+        grant(CANDIDATE_S * waiting + HELD_S * self._held)
+        with self._limited():
+            return super()._flushed(inputs, pending)
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        try:
+            with limited(self._db):
+                yield
+        except EvaluationError as error:
+            raise StoreTextError(error.code, error.fact, error.remedy) from error
+
+    def _read_through(self, sql: str, parameters: Sequence[Any]) -> pa.Table:
+        """Give the rows of a SELECT, unless they are too many to be handed over."""
+        batches, size = [], 0
+        with self._db.sql(sql, params=list(parameters)).to_arrow_reader(READ_ROWS) as reader:
+            for batch in reader:
+                batches.append(batch)
+                size += batch.nbytes
+                if size > READ_BYTES_MAX:
+                    fact = f"its rows take more than {READ_BYTES_MAX >> 20:,} MB"
+                    raise unreadable(self.definition, fact)
+            return pa.Table.from_batches(batches, reader.schema)
 
     def _settle(self) -> None:
         """Net the tables in which many rows went."""

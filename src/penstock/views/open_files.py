@@ -19,8 +19,8 @@ from penstock.storage.files import write_file
 
 IN_MEMORY = ":memory:"
 """What names begin with that are of no file."""
-STORE_MEMORY = "2GB"
-"""What the store of one view may take of memory; beyond it DuckDB spills beside the file."""
+STORE_MEMORY, STORE_SPILL = "2GB", "4GB"
+"""What the store of one view may take of memory; and what DuckDB may spill beside the file."""
 LOG_BYTES_MIN = 1 << 20
 """So long may the log beside a file be, or as long as the file, before it is brought into it.
 
@@ -52,7 +52,8 @@ def open_file(path: str | Path) -> OpenFile:
             if not (name.startswith(IN_MEMORY) or Path(name).exists()):
                 # DuckDB opens no file that a crash left in the midst of its making.
                 write_file(Path(name), _make)
-            _OPEN[name] = OpenFile(connect(name, memory=STORE_MEMORY))
+            _OPEN[name] = OpenFile(connect(name, memory=STORE_MEMORY, spill=STORE_SPILL))
+            disk.remove_tree(_spilled(name))  # by a process that was killed: nobody else is here
         _OPEN[name].users += 1
         return _OPEN[name]
 
@@ -100,3 +101,7 @@ def _sizes(path: Path) -> dict[Path, tuple[int, int]]:
 
 def _log(path: str | Path) -> Path:
     return Path(f"{path}.wal")
+
+
+def _spilled(path: str | Path) -> Path:
+    return Path(f"{path}.tmp")

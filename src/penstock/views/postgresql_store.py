@@ -36,6 +36,8 @@ from penstock.vocabulary.errors import PenstockError
 
 STATEMENT_MS = 600_000
 """How long one statement may take: the first flush of a large table is one."""
+READ_MS = 30_000
+"""How long a reader's may: batches wait for it."""
 LIMITS = "54"
 """What the numbers of errors begin with that say what is too long, too large or too deep."""
 UNSAID = {
@@ -83,14 +85,14 @@ class PostgresqlViewStore(SqlStore):
                 attended(errors, self._url, self._connection),
                 self._connection.cursor() as cursor,
             ):
-                cursor.execute("BEGIN READ ONLY")
+                cursor.execute(f"BEGIN READ ONLY; SET LOCAL statement_timeout = {READ_MS}")
                 asked = sql.strip().removesuffix(";")
                 cursor.execute(f"SELECT * FROM (\n{asked}\n) AS asked", list(parameters) or None)
                 columns = [(each.name, _type_of(each)) for each in cursor.description]
                 values = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(columns)
                 cursor.execute("ROLLBACK")
         except errors.Error as error:
-            if _is_gone(errors, error, begun):
+            if _is_gone(errors, error, begun, READ_MS):
                 self.close()
                 raise gone(self.definition, self._url, str(error)) from None
             self._undo()
@@ -252,7 +254,7 @@ class PostgresqlViewStore(SqlStore):
         self._run(f"SELECT {self._layout.table(f'flush{input_}')}()")
 
 
-def _is_gone(errors: Any, error: Exception, begun: float) -> bool:
+def _is_gone(errors: Any, error: Exception, begun: float, allowed_ms: int = STATEMENT_MS) -> bool:
     """Say whether an error is of the server or of the way to it, and not of what was asked.
 
     `begun` is when it was asked: whoever cancels a statement before its time is not its rows.
@@ -262,7 +264,7 @@ def _is_gone(errors: Any, error: Exception, begun: float) -> bool:
     if not isinstance(error, errors.OperationalError | errors.InterfaceError):
         return False
     if isinstance(error, errors.errors.QueryCanceled):
-        return monotonic() - begun < STATEMENT_MS / 1_000
+        return monotonic() - begun < allowed_ms / 1_000
     return not (error.sqlstate or "").startswith(LIMITS)
 
 

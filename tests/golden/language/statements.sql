@@ -252,3 +252,9 @@ SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE place < :hi AS MESSAGES OP
 -->   at line 1, column 67
 -->   SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE place < :hi AS MESSAGES OPTIONS (messages = TRUE)
 -->                                                                     ^
+
+'' OPTIONS (a = 1)
+--> [SQL-002] No statement begins with ''. Known are: CREATE STREAM, CREATE TABLE, CREATE VIEW, SUBSCRIBE, DROP STREAM, DROP TABLE, DROP VIEW, DROP SUBSCRIPTION, DROP SINK, RESUME, EXPLAIN, KEEP, SELECT.
+-->   at line 1, column 1
+-->   '' OPTIONS (a = 1)
+-->   ^

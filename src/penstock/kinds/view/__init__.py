@@ -23,7 +23,9 @@ from penstock.operators.view.operator import turn_of
 from penstock.views.addresses import (
     DIRECTORY,
     claim_store,
+    damaged_owner,
     forget_files,
+    lost_owner,
     refuse_path,
     view_file,
 )
@@ -77,7 +79,9 @@ class Views(Kind):
 
     def examine(self, home: Path, left: LeftQuery) -> tuple[Path, str] | None:
         """Read a view's file in the home from end to end, and hold it against the last state."""
-        if left.step.store or not left.has_run:
+        if left.step.store:
+            return lost_owner(home)
+        if not left.has_run:
             return None
         path = view_file(left.step, home, left.query)
         turn = None if left.state is None else turn_of(left.state)
@@ -87,8 +91,9 @@ class Views(Kind):
         return None if found is None else (path, found)
 
     def inspect(self, home: Path) -> Iterator[tuple[Finding, str]]:
-        """Read the notes of views in PostgreSQL that were dropped."""
+        """Read the notes of views in PostgreSQL that were dropped, and whose such views are."""
         yield from damaged_notes(home)
+        yield from damaged_owner(home)
 
     def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
         """Make the store of a view elsewhere; refuse one whose place is another's, or none."""

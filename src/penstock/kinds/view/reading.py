@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from penstock.expressions.allowances import allowance
 from penstock.kinds.kept_views import Staleness, noted
 from penstock.kinds.protocol import KeptQuery
 from penstock.operators.view.figures import REFRESH_COST
@@ -85,9 +86,10 @@ class StoredView:
         """Ask the store, through the live operator if there is one."""
 
         def ask(operator: Any) -> tuple[Answer]:
-            if fresh:
-                operator.refresh()
-            return (question(operator.store),)
+            with allowance():  # batches wait meanwhile
+                if fresh:
+                    operator.refresh()
+                return (question(operator.store),)
 
         told = self._asked.ask(ask)
         if told is not None:

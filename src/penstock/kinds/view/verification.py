@@ -38,10 +38,21 @@ MOMENTS_MAX = 12
 
 
 def verify_view(asked: AnswerComparison) -> None:
-    """Compare what a view was told to hold, after several batches, with its query."""
-    logical = _in_duckdb(asked)
-    definition, answer = logical.definition, asked.answer
-    first, last = (int(asked.parameters[name].to_numpy()[0]) for name in ("_first", "_last"))
+    """Compare what a view was told to hold, after several batches, with its query.
+
+    One that was suspended has begun anew when it was resumed, if it was.
+    """
+    definition = _in_duckdb(asked).definition
+    spans = (asked.parameters[name].to_pylist() for name in ("_first", "_last"))
+    for first, last in zip(*spans, strict=True):
+        _verify_span(asked, definition, first, last)
+
+
+def _verify_span(
+    asked: AnswerComparison, definition: ViewDefinition, first: int, last: int
+) -> None:
+    """Compare what was told from a batch on, in which the view began, to another."""
+    answer = asked.answer
     batches = [each for each in asked.batches if first <= each.batch < last]
     if not batches:
         return

@@ -1,4 +1,4 @@
-"""Edges of counts, sums, averages and distinct values: as brute force has them, told once."""
+"""Edges of counts, sums, averages, distinct values and truths: as brute force, told once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tests.support.desk_runs import DeskRun
 
 COLUMNS = [
     ("id", pa.int64()), ("site", pa.string()), ("risk", pa.float64()), ("n", pa.int64()),
-    ("price", pa.decimal128(9, 2)), ("mass", pa.float64()), ("op", pa.string()),
+    ("price", pa.decimal128(9, 2)), ("mass", pa.float64()), ("is_new", pa.bool_()),
+    ("op", pa.string()),
 ]  # fmt: skip
 OFFERS = Relation(name="offers", kind="table", schema=pa.schema(COLUMNS), change_column="op")
 SUBSCRIBED = """
@@ -53,6 +54,7 @@ CASES: list[tuple[str, str | None, str, Callable[[Values], Any]]] = [
     ("AVG(price)", "avg", "price", mean),
     ("SUM(mass)", "sum", "mass", total),
     ("COUNT(DISTINCT price)", None, "price", lambda values: len(set(values))),
+    ("MAX(is_new)", None, "is_new", lambda values: max(values, default=None)),
 ]
 
 
@@ -74,7 +76,8 @@ class Table:
                 "id": self._count, "site": "ab"[int(draw(0, 2))], "risk": float(draw(0, 20)) / 2,
                 "n": None if draw(0, 5) == 0 else int(draw(-9, 9)),
                 "price": None if draw(0, 7) == 0 else Decimal(int(draw(1, 12))) / 4,
-                "mass": float(2.0 ** draw(-20, 20)), "op": "insert",
+                "mass": float(2.0 ** draw(-20, 20)), "is_new": [None, True, False][draw(0, 3)],
+                "op": "insert",
             }  # fmt: skip
             self.rows[self._count] = row
             rows.append(row)

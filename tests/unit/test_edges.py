@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import count
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from penstock.brokers import in_process, mqtt_broker
 from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.delivery import message_publisher
 from penstock.delivery.broker_sink import BrokerSink
@@ -266,6 +268,43 @@ def test_a_broker_that_lost_everything_is_told_of(url: str) -> None:
         with pytest.raises(PenstockError) as refused:
             own.write(offers.change(), "1:1")
         assert refused.value.code == "BRK-006"
+
+
+@pytest.mark.parametrize("scheme", ["memory", "mqtt"])
+def test_publishers_that_end_early_again_and_again_leave_a_state_to_begin_with(
+    scheme: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None runs for as long as states are apart; together they publish more than is kept."""
+    if scheme != "memory" and (reason := missing(scheme)) is not None:
+        pytest.skip(reason)
+    monkeypatch.setattr(in_process, "ROUNDS", 8)
+    monkeypatch.setattr(mqtt_broker, "ENDS_RING", 16)
+    offers = Offers(4)
+    given = offers.subscribers(30)
+    with ExitStack() as stack:
+        if scheme != "memory":
+            url = f"{stack.enter_context(running(scheme)).url}/lows"
+        for life in range(8):
+            sink = publisher(f"{url}?keep=24" if scheme == "memory" else url)
+            for batch in range(5 * life, 5 * life + 5):
+                write(sink, offers.change(6, 3), batch)
+            sink.broker.close()  # as a crash does: nothing more is written
+            late = Receiver(url, given)
+            stack.callback(late.edge.close)
+            late.catch_up(5 * life + 4)
+            assert late.values == offers.answers(given) and late.edge.begins == 1
+
+
+def test_a_broker_that_lost_what_follows_the_state_is_told_of(url: str) -> None:
+    """The next state would lack it, and edges that begin with that would be wrong."""
+    offers, place = Offers(5), f"{url}?keep=4"
+    sink = publisher(place)
+    for batch in range(9):
+        sink.write(offers.change(6, 3), f"{batch}:1")
+    sink.broker.close()
+    with pytest.raises(PenstockError) as refused:
+        publisher(place).write(offers.change(), "9:1")
+    assert refused.value.code == "BRK-006"
 
 
 def test_what_is_published_must_be_messages(url: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +20,17 @@ from penstock.brokers.message_format import (
 )
 from penstock.brokers.message_kinds import ORDINAL, message_rows
 from penstock.brokers.point_states import PointState, points_of
-from penstock.brokers.protocol import END, PUBLISH_BYTES_MAX, REST, Broker, Publication
+from penstock.brokers.protocol import (
+    END,
+    PUBLISH_BYTES_MAX,
+    REST,
+    Broker,
+    Publication,
+    ReplayGapError,
+)
 from penstock.delivery.announced_edges import AnnouncedEdges
 from penstock.delivery.sink_kinds import SinkAddress
+from penstock.vocabulary.errors import PenstockError
 
 FEW_ROWS = 16
 """With no more rows for each bucket, what a message of its own costs is more than it saves."""
@@ -84,10 +92,15 @@ class MessagePublisher:
                 for own in reading.take(1.0):
                     if state.head.batch < own.batch <= self._batch:
                         found[(*own.number, own.subject)] = own
+        except ReplayGapError:
+            raise _lost(self._address) from None
         finally:
             reading.close()
         # Where rows were left out, the rest tells of all of them.
         rests = {own.batch for own in found.values() if own.subject == REST}
+        self._check_whole(state.head, found.values(), rests)
+        # What was published since the state, by whomever: before it is lost, another follows.
+        self._rounds.update(own.subject for own in found.values())
         for _, own in sorted(found.items()):
             if own.subject == REST:
                 state.take_points(form.read_points(own.payload[1:]))
@@ -97,6 +110,21 @@ class MessagePublisher:
                 if rows is not None:
                     state.take(form.read(rows))
         self._state = state
+
+    def _check_whole(
+        self, head: StateHead, found: Collection[Publication], rests: Container[int]
+    ) -> None:
+        """Refuse to go on where the broker lacks something behind the state."""
+        parts = Counter((own.batch, own.subject) for own in found)
+        ends = {own.batch: BatchEnd.of_bytes(own.payload) for own in found if own.subject == END}
+        numbers = sorted(end.number for end in ends.values())
+        are_whole = all(
+            parts[batch, subject] == count
+            for batch, end in ends.items() if batch not in rests
+            for subject, count in end.parts.items()
+        )  # fmt: skip
+        if not are_whole or numbers != list(range(head.number + 1, self._number + 1)):
+            raise _lost(self._address)
 
     def publish(self, table: pa.Table, batch: int) -> None:
         """Publish the messages of a batch, unless its end was published before."""
@@ -201,3 +229,14 @@ class MessagePublisher:
                 payload = form.payload(own.slice(at, size))
                 found.append(Publication(form.subject(bucket), payload, batch, len(found)))
         return found
+
+
+def _lost(address: SinkAddress) -> PenstockError:
+    """Say that states would lack something from now on."""
+    return PenstockError(
+        "BRK-006",
+        f"The broker has lost some of what {address.subscription!r} published behind its newest "
+        "state.",
+        "Drop the sink and name it again with another root, or remove in the broker what is there; "
+        "subscribe WITH SNAPSHOT, so that edges begin with all there is.",
+    )

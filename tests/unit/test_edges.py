@@ -14,6 +14,7 @@ import pytest
 
 from penstock.brokers import in_process, mqtt_broker
 from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.brokers.message_format import HEAD, StateHead
 from penstock.delivery import message_publisher
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
@@ -293,6 +294,25 @@ def test_publishers_that_end_early_again_and_again_leave_a_state_to_begin_with(
             stack.callback(late.edge.close)
             late.catch_up(5 * life + 4)
             assert late.values == offers.answers(given) and late.edge.begins == 1
+
+
+def test_a_large_state_is_written_again_when_as_much_was_published(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_publisher, "ROUNDS", 8)
+    monkeypatch.setattr(message_publisher, "ROUNDS_MAX", 60)
+    behind = {}
+    for rows in (3, 20_000):
+        offers = Offers(6, span=100_000)
+        sink, broker = publisher(f"{url}-{rows}"), broker_at(BrokerAddress.of(f"{url}-{rows}"))
+        sink.write(offers.change(come=rows, go=0), "0:1")
+        heads = []
+        for batch in range(1, 70):
+            sink.write(offers.change(1, 1), f"{batch}:1")
+            heads.append(StateHead.of_bytes(broker.kept()[HEAD]).batch)
+        behind[rows] = sorted(set(heads))
+    assert behind[20_000] == [0, 60]
+    assert len(behind[3]) > 2 and min(np.diff(behind[3])) >= 8
 
 
 def test_a_broker_that_lost_what_follows_the_state_is_told_of(url: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -35,6 +35,9 @@ from penstock.vocabulary.errors import PenstockError
 FEW_ROWS = 16
 """With no more rows for each bucket, what a message of its own costs is more than it saves."""
 FEW_BYTES = 65_536
+ROUNDS, ROUNDS_MAX = 256, 4_096
+"""Between two states there are so many batches at least, where the broker keeps them, and at
+most."""
 NOTHING = StateHead(batch=-1, number=0, position="", chunks={})
 ALONE, ENDED = b"\0", b"\1"
 """Whether an end follows what is published under `rest`: none does of a batch that concerns
@@ -64,6 +67,8 @@ class MessagePublisher:
         self._buckets, self._edges = buckets, edges
         self._state: PointState | None = None
         self._rounds: Counter[str] = Counter()
+        self._nbytes = 0
+        """What was published since the newest state: how often under each subject, and how much."""
         newest, rest = broker.newest(END), broker.newest(REST)
         self._batch = newest.batch if newest is not None else -1
         self._number = BatchEnd.of_bytes(newest.payload).number if newest is not None else 0
@@ -100,7 +105,7 @@ class MessagePublisher:
         rests = {own.batch for own in found.values() if own.subject == REST}
         self._check_whole(state.head, found.values(), rests)
         # What was published since the state, by whomever: before it is lost, another follows.
-        self._rounds.update(own.subject for own in found.values())
+        self._count(found.values())
         for _, own in sorted(found.items()):
             if own.subject == REST:
                 state.take_points(form.read_points(own.payload[1:]))
@@ -140,10 +145,26 @@ class MessagePublisher:
         self._state.take(rows)
         self._batch = batch
         self._number += publications[-1].subject == END
-        self._rounds.update(own.subject for own in publications)
-        has_to = any(self._broker.rounds_max(own) <= n for own, n in self._rounds.items())
-        if has_to or self._state.head is NOTHING:
+        self._count(publications)
+        if self._is_due(self._state):
             self.write_state()
+
+    def _count(self, publications: Iterable[Publication]) -> None:
+        """Count what is published behind the newest state."""
+        for own in publications:
+            self._rounds[own.subject] += 1
+            self._nbytes += len(own.payload)
+
+    def _is_due(self, state: PointState) -> bool:
+        """Say whether a state has to follow, or is worth what it takes.
+
+        Who begins reads it and what follows: a large one need not come again before as much does.
+        """
+        rounds = max(self._rounds.values())
+        is_worth_it = rounds >= ROUNDS and self._nbytes >= state.nbytes_changed
+        if state.head is NOTHING or rounds >= ROUNDS_MAX or is_worth_it:
+            return True
+        return not all(self._broker.keeps(s, n, self._nbytes) for s, n in self._rounds.items())
 
     def write_state(self) -> None:
         """Write the state behind the newest batch, if it is not written."""
@@ -158,6 +179,7 @@ class MessagePublisher:
             self._broker.keep(values)
         if self._position:
             self._rounds.clear()
+            self._nbytes = 0
         self._position = ""
 
     def _hear(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -180,6 +181,29 @@ def test_edges_tell_what_brute_force_tells(
     late = Receiver(url, given, aggregate)
     late.catch_up()
     assert late.values == answers
+
+
+@pytest.mark.parametrize("edges", ["", "&edges=north"])
+def test_what_a_broker_lost_is_published_again(edges: str, run: DeskRun) -> None:
+    """A power cut took what it had not written, and the engine too: its cursor is further."""
+    url, table = f"memory://aggregates/r{next(ROOTS)}", Table(8)
+    given = table.subscribers(40)
+    address = SUBSCRIBED.format(asked="MAX(n)", url=url).replace("buckets=4", f"buckets=4{edges}")
+    run.batch(offers=table.batch(12, 0))
+    execute(run.desk, address)
+    run.batch(offers=table.batch(5, 2))
+    publish(run)
+    shelf = broker_at(BrokerAddress.of(url))._shelf  # type: ignore[attr-defined]
+    written = {name: copy(own) for name, own in vars(shelf).items() if name != "changed"}
+    for _ in range(4):
+        run.batch(offers=table.batch(4, 3))
+        publish(run)
+    vars(shelf).update(written)
+    run.batch(offers=table.batch(4, 3))
+    publish(run)
+    late = Receiver(url, given, None)
+    late.catch_up()
+    assert late.values == table.answers(given, "n", lambda values: max(values, default=None))
 
 
 def test_an_edge_of_totals_that_missed_something_tells_what_differs(run: DeskRun) -> None:

@@ -131,6 +131,11 @@ class MessagePublisher:
         if not are_whole or numbers != list(range(head.number + 1, self._number + 1)):
             raise _lost(self._address)
 
+    @property
+    def batch(self) -> int | None:
+        """The newest batch that the broker has; None if it has none."""
+        return self._batch if self._batch >= 0 else None
+
     def publish(self, table: pa.Table, batch: int) -> None:
         """Publish the messages of a batch, unless its end was published before."""
         rows = message_rows(table)

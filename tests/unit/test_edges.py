@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from copy import copy
 from itertools import count
 
 import numpy as np
@@ -146,6 +147,38 @@ def test_subscribers_are_replaced_while_an_edge_runs(url: str) -> None:
     assert dict(zip(told.ids.to_pylist(), told.values.to_pylist(), strict=True)) == (
         offers.answers(after)
     )
+
+
+def test_an_edge_does_not_go_back_with_its_broker(url: str) -> None:
+    """One that comes back with what it wrote last has less than was told, for a while."""
+    offers = Offers(7)
+    given = offers.subscribers(40)
+    sink = publisher(url)
+    shelf = broker_at(BrokerAddress.of(url))._shelf  # type: ignore[attr-defined]
+    receiver = Receiver(url, given)
+    tables = []
+    for batch in range(6):
+        tables.append(offers.change(9, 3))
+        sink.write(tables[-1], f"{batch}:1")
+        receiver.catch_up(batch)
+        if batch == 2:
+            written = {name: copy(own) for name, own in vars(shelf).items() if name != "changed"}
+    told, answers = list(receiver.told), offers.answers(given)
+    vars(shelf).update(written)
+    receiver.edge._reading = None
+    for _ in range(3):
+        receiver.edge.step(0.01)
+    now = receiver.edge.values()
+    assert now is not None and now.batch == 5 and receiver.told == told
+    assert dict(zip(now.ids.to_pylist(), now.values.to_pylist(), strict=True)) == answers
+    again = publisher(url)
+    for batch in range(3, 6):
+        again.write(tables[batch], f"{batch}:1")
+        receiver.edge.step(0.01)
+    assert receiver.told == told
+    again.write(offers.change(9, 3), "6:1")
+    receiver.catch_up(6)
+    assert set(receiver.told) - set(told) == changes_of(answers, offers.answers(given), 6)
 
 
 def test_an_edge_stands_behind_a_batch_when_all_of_it_is_told(url: str) -> None:

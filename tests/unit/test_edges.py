@@ -156,7 +156,7 @@ def test_an_edge_does_not_go_back_with_its_broker(url: str) -> None:
     sink = publisher(url)
     shelf = broker_at(BrokerAddress.of(url))._shelf  # type: ignore[attr-defined]
     receiver = Receiver(url, given)
-    tables = []
+    tables, written = [], dict[str, object]()
     for batch in range(6):
         tables.append(offers.change(9, 3))
         sink.write(tables[-1], f"{batch}:1")

@@ -151,9 +151,9 @@ def _measured(
         report = _next(reports)
         put_s[report.batch] = moment
         host_s.append(report.seconds)
-        for edge, own, count in zip(edges, due, affected, strict=True):
+        for edge, counts, count in zip(edges, due, affected, strict=True):
             if count:
-                own[report.batch] = count
+                counts[report.batch] = count
             edge.reach(report.batch)
     lives = [edge.lives[0] for edge in edges]
     wrong = sum(

@@ -25,6 +25,7 @@ SPARK = {
     "range-min-server-time",
     "models-end-to-end",
     "sharing-migrations",
+    "edge-latency",
 }
 """They start Spark."""
 EXACT = {"zipf-coverage", "h1-curves", "benefit-curves", "window-plans"}

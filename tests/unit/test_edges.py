@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from copy import copy
 from itertools import count
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from penstock.brokers import in_process, mqtt_broker
 from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.brokers.message_format import HEAD, StateHead
 from penstock.delivery import message_publisher
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
@@ -145,6 +149,38 @@ def test_subscribers_are_replaced_while_an_edge_runs(url: str) -> None:
     )
 
 
+def test_an_edge_does_not_go_back_with_its_broker(url: str) -> None:
+    """One that comes back with what it wrote last has less than was told, for a while."""
+    offers = Offers(7)
+    given = offers.subscribers(40)
+    sink = publisher(url)
+    shelf = broker_at(BrokerAddress.of(url))._shelf  # type: ignore[attr-defined]
+    receiver = Receiver(url, given)
+    tables, written = [], dict[str, object]()
+    for batch in range(6):
+        tables.append(offers.change(9, 3))
+        sink.write(tables[-1], f"{batch}:1")
+        receiver.catch_up(batch)
+        if batch == 2:
+            written = {name: copy(own) for name, own in vars(shelf).items() if name != "changed"}
+    told, answers = list(receiver.told), offers.answers(given)
+    vars(shelf).update(written)
+    receiver.edge._reading = None
+    for _ in range(3):
+        receiver.edge.step(0.01)
+    now = receiver.edge.values()
+    assert now is not None and now.batch == 5 and receiver.told == told
+    assert dict(zip(now.ids.to_pylist(), now.values.to_pylist(), strict=True)) == answers
+    again = publisher(url)
+    for batch in range(3, 6):
+        again.write(tables[batch], f"{batch}:1")
+        receiver.edge.step(0.01)
+    assert receiver.told == told
+    again.write(offers.change(9, 3), "6:1")
+    receiver.catch_up(6)
+    assert set(receiver.told) - set(told) == changes_of(answers, offers.answers(given), 6)
+
+
 def test_an_edge_stands_behind_a_batch_when_all_of_it_is_told(url: str) -> None:
     """Who waits for a batch, in another thread, misses no notification of it."""
     offers = Offers(6)
@@ -266,6 +302,62 @@ def test_a_broker_that_lost_everything_is_told_of(url: str) -> None:
         with pytest.raises(PenstockError) as refused:
             own.write(offers.change(), "1:1")
         assert refused.value.code == "BRK-006"
+
+
+@pytest.mark.parametrize("scheme", ["memory", "mqtt"])
+def test_publishers_that_end_early_again_and_again_leave_a_state_to_begin_with(
+    scheme: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None runs for as long as states are apart; together they publish more than is kept."""
+    if scheme != "memory" and (reason := missing(scheme)) is not None:
+        pytest.skip(reason)
+    monkeypatch.setattr(in_process, "ROUNDS", 8)
+    monkeypatch.setattr(mqtt_broker, "ENDS_RING", 16)
+    offers = Offers(4)
+    given = offers.subscribers(30)
+    with ExitStack() as stack:
+        if scheme != "memory":
+            url = f"{stack.enter_context(running(scheme)).url}/lows"
+        for life in range(8):
+            sink = publisher(f"{url}?keep=24" if scheme == "memory" else url)
+            for batch in range(5 * life, 5 * life + 5):
+                write(sink, offers.change(6, 3), batch)
+            sink.broker.close()  # as a crash does: nothing more is written
+            late = Receiver(url, given)
+            stack.callback(late.edge.close)
+            late.catch_up(5 * life + 4)
+            assert late.values == offers.answers(given) and late.edge.begins == 1
+
+
+def test_a_large_state_is_written_again_when_as_much_was_published(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_publisher, "ROUNDS", 8)
+    monkeypatch.setattr(message_publisher, "ROUNDS_MAX", 60)
+    behind = {}
+    for rows in (3, 20_000):
+        offers = Offers(6, span=100_000)
+        sink, broker = publisher(f"{url}-{rows}"), broker_at(BrokerAddress.of(f"{url}-{rows}"))
+        sink.write(offers.change(come=rows, go=0), "0:1")
+        heads = []
+        for batch in range(1, 70):
+            sink.write(offers.change(1, 1), f"{batch}:1")
+            heads.append(StateHead.of_bytes(broker.kept()[HEAD]).batch)
+        behind[rows] = sorted(set(heads))
+    assert behind[20_000] == [0, 60]
+    assert len(behind[3]) > 2 and min(np.diff(behind[3])) >= 8
+
+
+def test_a_broker_that_lost_what_follows_the_state_is_told_of(url: str) -> None:
+    """The next state would lack it, and edges that begin with that would be wrong."""
+    offers, place = Offers(5), f"{url}?keep=4"
+    sink = publisher(place)
+    for batch in range(9):
+        sink.write(offers.change(6, 3), f"{batch}:1")
+    sink.broker.close()
+    with pytest.raises(PenstockError) as refused:
+        publisher(place).write(offers.change(), "9:1")
+    assert refused.value.code == "BRK-006"
 
 
 def test_what_is_published_must_be_messages(url: str) -> None:

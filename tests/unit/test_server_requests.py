@@ -192,6 +192,25 @@ def test_texts_reach_neither_files_nor_sinks(run: OrderRun, served: ServedOrders
     assert [each["name"] for each in names_of(served)] == ["each", "whole"]
 
 
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT MIN(n) FROM orders WHERE n BETWEEN 1 AND 3", "AGG-008"),
+        ("SELECT MIN(n), MAX(n) FROM orders WHERE n > 3 AS MESSAGES", "AGG-008"),
+        ("SELECT n FROM orders MODEL n WHERE n > 3", "MDL-003"),
+        ("SELECT n FROM orders MODEL n NOTHING KEY customer WHERE n > 3", "MDL-001"),
+        ("SELECT n FROM orders WHERE (", "SQL-001"),
+    ],
+)
+def test_a_text_of_any_kind_that_is_refused_is_the_clients_affair(
+    sql: str, code: str, run: OrderRun, served: ServedOrders
+) -> None:
+    """No failure of the server, which clients would try again."""
+    run.desk.close()
+    with served.client() as client:
+        assert refused(client.post("/subscriptions", json={"sql": sql})) == (422, code)
+
+
 def names_of(served: ServedOrders) -> list[dict[str, Any]]:
     with served.client() as client:
         found: list[dict[str, Any]] = client.get("/subscriptions").json()["subscriptions"]

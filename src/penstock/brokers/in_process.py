@@ -36,9 +36,9 @@ class InProcessBroker:
             made = MemoryShelf(address.number("keep", KEPT_MAX))
             self._shelf = _shelves.setdefault((address.host, address.root), made)
 
-    def rounds_max(self, _subject: str) -> int:
-        """Say how many publications are surely read again: far fewer than are kept."""
-        return ROUNDS
+    def keeps(self, _subject: str, rounds: int, _nbytes: int) -> bool:
+        """Say whether so many publications are surely read again: far fewer than are kept."""
+        return rounds < ROUNDS
 
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, each once."""

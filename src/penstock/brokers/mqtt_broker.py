@@ -172,9 +172,9 @@ class MqttBroker:
         self._closed: threading.Event | None = None
         """Set when the connection that stands is not wanted any more."""
 
-    def rounds_max(self, subject: str) -> int:
-        """Say how many publications are surely read again: half of those that are retained."""
-        return ring_size(subject) // 2
+    def keeps(self, subject: str, rounds: int, _nbytes: int) -> bool:
+        """Say whether so many publications are surely read again: half of those retained."""
+        return 2 * rounds < ring_size(subject)
 
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, each in the next slot of its subject."""

@@ -17,7 +17,8 @@ from penstock.brokers.addresses import BrokerAddress, client
 from penstock.brokers.protocol import Publication, ReplayGapError
 
 KEPT_BYTES = 1 << 30
-ROUNDS = 256
+HEAD_BYTES = 256
+"""A publication has so many bytes beside its payload, or fewer."""
 TIMEOUT_S = 10.0
 HEARTBEAT_S = 2.0
 SILENCE_MAX_S = 10.0
@@ -122,9 +123,9 @@ class NatsBroker:
         """What stands last in each subject, as far as it was asked or published."""
         self._bucket: Any = None
 
-    def rounds_max(self, _subject: str) -> int:
-        """Say how many publications are surely read again: far fewer than are kept."""
-        return ROUNDS
+    def keeps(self, _subject: str, rounds: int, nbytes: int) -> bool:
+        """Say whether so much is surely read again: half of what the stream holds."""
+        return 2 * (nbytes + rounds * HEAD_BYTES) < self._bytes_max
 
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, one after another, so that no later one is there without it."""

@@ -7,6 +7,7 @@ bucket's chunks are written beside the ones before; then the head says that they
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,8 @@ from penstock.brokers.message_kinds import GAIN, OP, X, added_up
 from penstock.brokers.protocol import PUBLISH_BYTES_MAX
 from penstock.vocabulary.errors import PenstockError
 
+COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+NO_SIZES: Mapping[int, int] = MappingProxyType({})
 ROWS_MAX = 2_000_000
 """Rows of a join that a state may have: publisher and broker hold all of them."""
 TURN = b"turn"
@@ -60,9 +63,12 @@ def newest_points(form: MessageForm, told: Iterable[pa.Table]) -> pa.Table:
 class PointState:
     """The state of one subscription, as it is published."""
 
-    def __init__(self, form: MessageForm, head: StateHead, points: Mapping[int, pa.Table]) -> None:
+    def __init__(
+        self, form: MessageForm, head: StateHead, points: Mapping[int, pa.Table],
+        sizes: Mapping[int, int] = NO_SIZES,
+    ) -> None:  # fmt: skip
         self.form, self.head = form, head
-        self._points = dict(points)
+        self._points, self._sizes = dict(points), dict(sizes)
         self._told: dict[int, list[pa.Table]] = {}
         self._count = sum(map(len, self._points.values()))
 
@@ -79,6 +85,11 @@ class PointState:
                 own = points.filter(pa.array(buckets == bucket))
                 self._told.setdefault(bucket, []).append(own)
 
+    @property
+    def nbytes_changed(self) -> int:
+        """About how many bytes it takes to write what changed: what it took last."""
+        return sum(self._sizes.get(bucket, 0) for bucket in self._told)
+
     def written(
         self, batch: int, number: int, position: str, heard: int, edges: Mapping[str, str]
     ) -> list[dict[str, bytes]]:
@@ -91,10 +102,10 @@ class PointState:
         for bucket in self._told:
             points = self._points[bucket] = self._newest(bucket)
             turn = chunks.get(str(bucket), (0, 0))[0] + 1
-            pieces = _pieces(points)
-            for at, piece in enumerate(pieces):
-                values[chunk_name(bucket, turn, at)] = _chunk(piece, turn)
+            pieces = [_chunk(piece, turn) for piece in _pieces(points)]
+            values |= {chunk_name(bucket, turn, at): own for at, own in enumerate(pieces)}
             chunks[str(bucket)] = turn, len(pieces)
+            self._sizes[bucket] = sum(map(len, pieces))
         self._told.clear()
         self._count = sum(map(len, self._points.values()))
         self.head = StateHead(
@@ -130,17 +141,19 @@ class PointState:
         if HEAD not in kept:
             return None
         head = StateHead.of_bytes(kept[HEAD])
-        points = {}
+        points, sizes = {}, {}
         for bucket, (turn, count) in head.chunks.items():
             pieces = []
+            sizes[int(bucket)] = 0
             for at in range(count):
                 data = kept.get(chunk_name(int(bucket), turn, at))
                 piece = None if data is None else pa.ipc.open_stream(data).read_all()
                 if piece is None or int(piece.schema.metadata[TURN]) != turn:
                     return None
                 pieces.append(piece.replace_schema_metadata(None))
+                sizes[int(bucket)] += len(data or b"")
             points[int(bucket)] = pa.concat_tables([form.points.empty_table(), *pieces])
-        return PointState(form, head, points)
+        return PointState(form, head, points, sizes)
 
     def whole(self) -> pa.Table:
         """Give all points, as they were written last."""
@@ -157,6 +170,6 @@ def _pieces(points: pa.Table) -> list[pa.Table]:
 def _chunk(piece: pa.Table, turn: int) -> bytes:
     told = piece.replace_schema_metadata({TURN: str(turn).encode()}).combine_chunks()
     out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, told.schema) as writer:
+    with pa.ipc.new_stream(out, told.schema, options=COMPRESSED) as writer:
         writer.write_table(told)
     return bytes(out.getvalue())

@@ -62,8 +62,11 @@ class BrokerReading(Protocol):
 class Broker(Protocol):
     """A place in a broker, under one root: ConnectionError means "try again later"."""
 
-    def rounds_max(self, subject: str, /) -> int:
-        """Say how many publications of a subject are surely read again by one who comes late."""
+    def keeps(self, subject: str, rounds: int, nbytes: int, /) -> bool:
+        """Say whether one who comes late surely reads so many publications of a subject again.
+
+        `nbytes` is what all subjects have had meanwhile.
+        """
 
     def publish(self, publications: Sequence[Publication], /) -> str:
         """Publish all of them, in order, each once; give the position behind them."""

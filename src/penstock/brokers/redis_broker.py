@@ -15,7 +15,6 @@ from penstock.brokers.addresses import BrokerAddress, client
 from penstock.brokers.protocol import END, Publication, ReplayGapError
 
 KEPT_MAX = 100_000
-ROUNDS = 256
 TIMEOUT_S = 10.0
 TAKEN_MAX = 1_000
 """So many entries are read at once from one subject."""
@@ -45,9 +44,9 @@ class RedisBroker:
             socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S, retry=None,
         )  # fmt: skip
 
-    def rounds_max(self, _subject: str) -> int:
-        """Say how many publications are surely read again: far fewer than are kept."""
-        return ROUNDS
+    def keeps(self, _subject: str, rounds: int, _nbytes: int) -> bool:
+        """Say whether so many publications are surely read again: half of those that are kept."""
+        return 2 * rounds < self._keep_max
 
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, each once: one that stands behind a newer one is there already."""

@@ -53,6 +53,21 @@ class BrokerSink:
         names = place.words("edges")
         self._edges = AnnouncedEdges(place, names) if names else None
 
+    def stands_behind(self, table: pa.Table, _token: str) -> int | None:
+        """Say, once per connection, behind which batch of messages the broker stands.
+
+        A broker that lost what it had not written yet, as in a power cut, is given it again: states
+        and edges need every batch.
+        """
+        if self._is_ours:
+            return None
+        try:
+            self._claim(kind_of_results(table.schema) is not None)
+        except ConnectionError:
+            self._release()
+            raise
+        return None if self._messages is None else self._messages.batch
+
     def write(self, table: pa.Table, token: str) -> None:
         """Publish a batch."""
         try:

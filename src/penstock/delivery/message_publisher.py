@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,13 +20,24 @@ from penstock.brokers.message_format import (
 )
 from penstock.brokers.message_kinds import ORDINAL, message_rows
 from penstock.brokers.point_states import PointState, points_of
-from penstock.brokers.protocol import END, PUBLISH_BYTES_MAX, REST, Broker, Publication
+from penstock.brokers.protocol import (
+    END,
+    PUBLISH_BYTES_MAX,
+    REST,
+    Broker,
+    Publication,
+    ReplayGapError,
+)
 from penstock.delivery.announced_edges import AnnouncedEdges
 from penstock.delivery.sink_kinds import SinkAddress
+from penstock.vocabulary.errors import PenstockError
 
 FEW_ROWS = 16
 """With no more rows for each bucket, what a message of its own costs is more than it saves."""
 FEW_BYTES = 65_536
+ROUNDS, ROUNDS_MAX = 256, 4_096
+"""Between two states there are so many batches at least, where the broker keeps them, and at
+most."""
 NOTHING = StateHead(batch=-1, number=0, position="", chunks={})
 ALONE, ENDED = b"\0", b"\1"
 """Whether an end follows what is published under `rest`: none does of a batch that concerns
@@ -56,6 +67,8 @@ class MessagePublisher:
         self._buckets, self._edges = buckets, edges
         self._state: PointState | None = None
         self._rounds: Counter[str] = Counter()
+        self._nbytes = 0
+        """What was published since the newest state: how often under each subject, and how much."""
         newest, rest = broker.newest(END), broker.newest(REST)
         self._batch = newest.batch if newest is not None else -1
         self._number = BatchEnd.of_bytes(newest.payload).number if newest is not None else 0
@@ -84,10 +97,15 @@ class MessagePublisher:
                 for own in reading.take(1.0):
                     if state.head.batch < own.batch <= self._batch:
                         found[(*own.number, own.subject)] = own
+        except ReplayGapError:
+            raise _lost(self._address) from None
         finally:
             reading.close()
         # Where rows were left out, the rest tells of all of them.
         rests = {own.batch for own in found.values() if own.subject == REST}
+        self._check_whole(state.head, found.values(), rests)
+        # What was published since the state, by whomever: before it is lost, another follows.
+        self._count(found.values())
         for _, own in sorted(found.items()):
             if own.subject == REST:
                 state.take_points(form.read_points(own.payload[1:]))
@@ -97,6 +115,26 @@ class MessagePublisher:
                 if rows is not None:
                     state.take(form.read(rows))
         self._state = state
+
+    def _check_whole(
+        self, head: StateHead, found: Collection[Publication], rests: Container[int]
+    ) -> None:
+        """Refuse to go on where the broker lacks something behind the state."""
+        parts = Counter((own.batch, own.subject) for own in found)
+        ends = {own.batch: BatchEnd.of_bytes(own.payload) for own in found if own.subject == END}
+        numbers = sorted(end.number for end in ends.values())
+        are_whole = all(
+            parts[batch, subject] == count
+            for batch, end in ends.items() if batch not in rests
+            for subject, count in end.parts.items()
+        )  # fmt: skip
+        if not are_whole or numbers != list(range(head.number + 1, self._number + 1)):
+            raise _lost(self._address)
+
+    @property
+    def batch(self) -> int | None:
+        """The newest batch that the broker has; None if it has none."""
+        return self._batch if self._batch >= 0 else None
 
     def publish(self, table: pa.Table, batch: int) -> None:
         """Publish the messages of a batch, unless its end was published before."""
@@ -112,10 +150,26 @@ class MessagePublisher:
         self._state.take(rows)
         self._batch = batch
         self._number += publications[-1].subject == END
-        self._rounds.update(own.subject for own in publications)
-        has_to = any(self._broker.rounds_max(own) <= n for own, n in self._rounds.items())
-        if has_to or self._state.head is NOTHING:
+        self._count(publications)
+        if self._is_due(self._state):
             self.write_state()
+
+    def _count(self, publications: Iterable[Publication]) -> None:
+        """Count what is published behind the newest state."""
+        for own in publications:
+            self._rounds[own.subject] += 1
+            self._nbytes += len(own.payload)
+
+    def _is_due(self, state: PointState) -> bool:
+        """Say whether a state has to follow, or is worth what it takes.
+
+        Who begins reads it and what follows: a large one need not come again before as much does.
+        """
+        rounds = max(self._rounds.values())
+        is_worth_it = rounds >= ROUNDS and self._nbytes >= state.nbytes_changed
+        if state.head is NOTHING or rounds >= ROUNDS_MAX or is_worth_it:
+            return True
+        return not all(self._broker.keeps(s, n, self._nbytes) for s, n in self._rounds.items())
 
     def write_state(self) -> None:
         """Write the state behind the newest batch, if it is not written."""
@@ -130,6 +184,7 @@ class MessagePublisher:
             self._broker.keep(values)
         if self._position:
             self._rounds.clear()
+            self._nbytes = 0
         self._position = ""
 
     def _hear(self) -> None:
@@ -201,3 +256,14 @@ class MessagePublisher:
                 payload = form.payload(own.slice(at, size))
                 found.append(Publication(form.subject(bucket), payload, batch, len(found)))
         return found
+
+
+def _lost(address: SinkAddress) -> PenstockError:
+    """Say that states would lack something from now on."""
+    return PenstockError(
+        "BRK-006",
+        f"The broker has lost some of what {address.subscription!r} published behind its newest "
+        "state.",
+        "Drop the sink and name it again with another root, or remove in the broker what is there; "
+        "subscribe WITH SNAPSHOT, so that edges begin with all there is.",
+    )

@@ -7,6 +7,7 @@ is the scheme and whose value is called with a `SinkAddress` and gives a `BatchS
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Protocol, runtime_checkable
@@ -37,7 +38,9 @@ class BatchSink(Protocol):
 
     It is idempotent by token: a batch that comes again, after a crash, has the same token, and
     must be as if it had come once. A token is `batch:changes`, and batches come in order. If it has
-    a method `close`, that is called at the end of every run.
+    a method `close`, that is called at the end of every run. If it has `stands_behind`, it is asked
+    with what `write` is given, before that, in the beginning and after each failure: the batch that
+    it gives is the last one that it has, and those behind that are given again.
     """
 
     def write(self, table: pa.Table, token: str, /) -> None:
@@ -113,11 +116,19 @@ class AddressedSink:
         self.address = address
         self._opened: BatchSink | None = None
 
+    @property
+    def stands_behind(self) -> Callable[[pa.Table, str], int | None] | None:
+        """Ask behind which batch it stands, if it can be asked."""
+        return getattr(self._open(), "stands_behind", None)
+
     def write(self, table: pa.Table, token: str) -> None:
         """Take a batch."""
+        self._open().write(table, token)
+
+    def _open(self) -> BatchSink:
         if self._opened is None:
             self._opened = sink_at(self.address)
-        self._opened.write(table, token)
+        return self._opened
 
     def close(self) -> None:
         """Close it until the next batch."""

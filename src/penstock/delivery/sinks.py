@@ -104,6 +104,10 @@ class SinkRunner:
         # Whether something keeps a protocol is slow to ask.
         self._batches = sink if isinstance(sink, BatchSink) else None
         self._changes = None if isinstance(sink, BatchSink) else sink
+        self._asks = True
+        """Whether its sink may have lost batches, and is asked before it is given the next."""
+        self._back_from: int | None = None
+        """The batch from which it went back to what its sink lacked."""
         self.is_busy = False
         """Whether somebody feeds it, or is about to: it is in a pile, or waits to be tried again.
         This and what follows change under the lock, which all sinks share."""
@@ -146,6 +150,7 @@ class SinkRunner:
         """Follow the subscription from now on."""
         self._courier, self._taken = courier, since
         self.resting = self.ended = False
+        self._asks, self._back_from = True, None
         self.is_busy = self.has_news = False
         self.share = None
         self.follower = courier.follow(self.name, since, wake)
@@ -199,6 +204,19 @@ class SinkRunner:
     @property
     def _is_halted(self) -> bool:
         return self.stopped or self.resting
+
+    def _goes_back(self, handed: HandedBatch) -> bool:
+        """Ask a sink that can say so whether it has lost batches; go back to the first of them."""
+        if (ask := getattr(self._batches, "stands_behind", None)) is None:
+            return False
+        table = batch_table(handed.shares.pieces(self.name), handed.batch, handed.version)
+        behind: int | None = ask(table, f"{handed.batch}:{table.num_rows}")
+        if behind is None or behind + 1 >= handed.batch:
+            return False
+        self._back_from, self._taken = handed.batch, f"{behind + 1}:0"
+        assert self._courier is not None and self.follower is not None
+        self._courier.go_back(self.follower, self._taken)
+        return True
 
     def _take(self, handed: HandedBatch) -> bool:
         """Give the sink a batch, or its changes one by one; say whether it took all of it."""
@@ -259,9 +277,15 @@ class SinkRunner:
                         raise taken
                     self.ended = self.ended or taken == "ended"
                     return None
+                if self._asks and not self._is_halted:
+                    is_back = self._goes_back(taken)
+                    self._asks = False
+                    if is_back:
+                        return 0.0
                 if self._is_halted or not self._take(taken):
                     courier.go_back(follower, self._taken)
                     return None
+                self._back_from = None
                 if self._failed_in_a_row:
                     if self._failed_in_a_row >= FAILURES_TOLD:
                         self._tell(self.name, f"Sink {self.cursor} takes changes again.")
@@ -270,10 +294,14 @@ class SinkRunner:
                     return None  # whatever comes now is news
                 taken = courier.take(follower)
         except ResultsExpiredError as error:
-            self._skip(error)
+            if self._back_from is None:
+                self._skip(error)
+            else:  # whether there was anything is not known
+                self._taken = f"{min(error.first, self._back_from)}:0"
             courier.go_back(follower, self._taken)
             return 0.0
         except Exception as error:  # noqa: BLE001  # a sink is the user's code
+            self._asks, self._back_from = True, None
             pause_s = self._failed(error, went_on=self.state.delivered > before)
             courier.go_back(follower, self._taken)
             return pause_s

@@ -59,6 +59,7 @@ class Edge:
         """What was told, while values that begin anew catch up."""
         self._has_begun = False
         self._batch = self._number = self._told_batch = -1
+        self._publisher: tuple[str, str] | None = None
         self._subjects: frozenset[str] = frozenset()
         self._waiting: list[Publication] = []
         """Messages of the batch whose end has not come."""
@@ -72,16 +73,20 @@ class Edge:
         return self._told_batch
 
     def values(self, ids: list[str] | None = None) -> Notifications | None:
-        """Give the values of some subscribers, or of all; None before it has begun."""
+        """Give the values of some subscribers, or of all; None before it has begun.
+
+        While it catches up anew, they are those that were told.
+        """
         with self._lock:
-            own = self._values
-            if own is None or not self._has_begun:
+            own = self._values if self._has_begun else self._told
+            if own is None:
                 return None
             slots = np.arange(len(own.subscribers), dtype=np.int32)
             if ids is not None:
                 known = pc.is_in(own.subscribers.ids, value_set=pa.array(ids, pa.string()))
                 slots = np.flatnonzero(np.asarray(known)).astype(np.int32)
-            return own.notifications(own.standing(slots), self._batch)
+            batch = self._batch if self._has_begun else self._told_batch
+            return own.notifications(own.standing(slots), batch)
 
     def run(self, stop: threading.Event) -> None:
         """Follow the broker until stopped; one that is down is tried again."""
@@ -167,6 +172,8 @@ class Edge:
         with self._lock:
             if self._told is None and self._has_begun:
                 self._told = self._values
+            if self._publisher != (publisher := (form.engine, form.subscription)):
+                self._publisher, self._told_batch = publisher, -1  # its batches are others
             self._values, self._has_begun = values, False
             self._batch, self._number = state.head.batch, state.head.number
         self._heard = state.head.heard
@@ -195,8 +202,11 @@ class Edge:
         return not state.head.edges or state.head.edges.get(name) == digest
 
     def _caught_up(self) -> None:
-        """Tell what holds now, once after every beginning: to whom it is new, or different."""
-        if self._has_begun:
+        """Tell what holds now, once after every beginning: to whom it is new, or different.
+
+        A broker that has come back may have less than was told, until it is published again.
+        """
+        if self._has_begun or self._batch < self._told_batch:
             return
         values, before = self._values, self._told
         assert values is not None

@@ -22,7 +22,7 @@ class ExtremeValues(ScalarValues):
         self.form, self.subscribers = form, subscribers
         self._type = form.schema.field(form.value).type
         self._index = index_of(subscribers)
-        self._raw = np.zeros(len(subscribers), dtype=f"V{self._type.bit_width // 8}")
+        self._raw = np.zeros(len(subscribers), dtype=raw_of(pa.array([], self._type)).dtype)
         self._present = np.zeros(len(subscribers), dtype=np.bool_)
         self._mark = np.zeros(len(subscribers), dtype=np.int64)
 

@@ -99,6 +99,8 @@ def json_values(values: pa.Array) -> pa.Array:
 
 def raw_of(values: pa.Array) -> np.ndarray[Any, Any]:
     """Give the bytes of values of a fixed width; those of NULL are zero."""
+    if pa.types.is_boolean(values.type):  # eight of these are one byte
+        values = values.cast(pa.uint8())
     width = values.type.bit_width // 8
     data = values.buffers()[1]
     if data is None or not len(values):
@@ -116,6 +118,11 @@ def values_of_raw(raw: np.ndarray[Any, Any], present: Any, type_: pa.DataType) -
     >>> given = pa.array([3, None, 1])
     >>> values_of_raw(raw_of(given), np.asarray(given.is_valid()), given.type).equals(given)
     True
+    >>> given = pa.array([True, None, False])
+    >>> values_of_raw(raw_of(given), np.asarray(given.is_valid()), given.type).equals(given)
+    True
     """
+    if pa.types.is_boolean(type_):
+        return values_of_raw(raw, present, pa.uint8()).cast(type_)
     valid = pa.array(present).buffers()[1]
     return pa.Array.from_buffers(type_, len(raw), [valid, pa.py_buffer(np.ascontiguousarray(raw))])

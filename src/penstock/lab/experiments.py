@@ -26,6 +26,12 @@ _ALL = (
         "dissemination.edge_fanout",
     ),
     Experiment(
+        "edge-latency",
+        "From an update's file through Spark and a broker to a million subscribers at edges.",
+        "A notification comes as soon as its micro-batch has ended.",
+        "dissemination.edge_latency",
+    ),
+    Experiment(
         "join-messages",
         "Rows of a join at edges over a real broker: bytes, and whether all are told.",
         "One message for all instead of one per affected subscriber, of joins too.",

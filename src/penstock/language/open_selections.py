@@ -143,10 +143,11 @@ def with_open(
 ) -> tuple[Output, ...]:
     """Give the outputs, and behind them the columns of open conditions."""
     for each in outputs:
-        if each.name in TAKEN_NAMES:
+        if each.name in TAKEN_NAMES or OpenCondition.of_name(each.name) is not None:
             raise PenstockError(
                 "SQL-069",
-                f"Messages have a column {each.name!r} of their own, and an output is so named.",
+                f"Messages have columns named like {each.name!r} of their own, and an output is so "
+                "named.",
                 "Give the output another name, with AS.",
             )
     columns = {

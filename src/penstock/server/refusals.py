@@ -34,20 +34,22 @@ STATUS = {
     "ENG-067": 422,
     "VIEW-065": 404,
 }
-OF_TEXTS = {"SQL", "CAT", "REG", "MJN", "LKP", "PLN"}
-"""What these tell is about the client's own text or rows; all others are troubles of the home."""
+OF_TEXTS = {"SQL", "CAT", "REG", "MJN", "LKP", "PLN", "AGG", "MDL"}
+"""What these tell, and all that names a place in a text, is about what the client sent; all others
+are troubles of the home."""
 
 
 def status_of(error: PenstockError) -> int:
     """Give the status that an error is answered with.
 
-    >>> [status_of(PenstockError(code, "", "")) for code in ("REG-001", "SQL-020", "ENG-065")]
+    >>> [status_of(PenstockError(code, "", "")) for code in ("REG-001", "AGG-001", "ENG-065")]
     [404, 422, 503]
     """
     known = STATUS.get(error.code)
     if known is not None:
         return known
-    return 422 if error.code.partition("-")[0] in OF_TEXTS else 503
+    is_of_text = error.place is not None or error.code.partition("-")[0] in OF_TEXTS
+    return 422 if is_of_text else 503
 
 
 def facts_of(error: PenstockError) -> dict[str, Any]:

@@ -439,7 +439,10 @@ SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price B
 -->                                                                          ^
 
 SELECT o.id AS ordinal FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- alone -- {'messages': True}
---> [SQL-069] Messages have a column 'ordinal' of their own, and an output is so named. Give the output another name, with AS.
+--> [SQL-069] Messages have columns named like 'ordinal' of their own, and an output is so named. Give the output another name, with AS.
+
+SELECT o.id AS "p < :hi" FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- alone -- {'messages': True}
+--> [SQL-069] Messages have columns named like 'p < :hi' of their own, and an output is so named. Give the output another name, with AS.
 
 SELECT [o.id] AS ids FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- alone -- {'messages': True}
 --> [SQL-069] The output 'ids' is of type BIGINT[], which messages cannot have. Select its parts, or cast it to VARCHAR.

@@ -61,7 +61,5 @@ def over_differences(polynomial: Polynomial, pairs: tuple[Pair, ...]) -> Polynom
     >>> over_differences(square, ((0, 1),)).terms
     (Monomial(factor=1.0, powers=(2, 0)),)
     """
-    terms = (
-        term for term in polynomial.terms if not any(term.powers[other] for _, other in pairs)
-    )
+    terms = (term for term in polynomial.terms if not any(term.powers[other] for _, other in pairs))
     return Polynomial(terms=tuple(terms))

@@ -25,6 +25,7 @@ from penstock.algebra.models import (
     Polynomial,
     stages,
 )
+from penstock.models.differences import differences_of, over_differences
 from penstock.models.segments import WIDTH
 
 SECOND = "1e6"
@@ -46,7 +47,12 @@ def polynomial_sql(polynomial: Polynomial, names: Sequence[str]) -> str:
     >>> polynomial_sql(Polynomial(terms=(Monomial(factor=-2.0, powers=(2, 1)),)), ["a0", "a1"])
     '(-2.0 * a0 * a0 * a1)'
     """
-    return " + ".join(_term_sql(term, names) for term in polynomial.terms) or "0.0"
+    pairs = differences_of(polynomial)
+    apart = list(names)
+    for one, other in pairs:
+        apart[one] = f"({names[one]} - {names[other]})"
+    terms = over_differences(polynomial, pairs).terms
+    return " + ".join(_term_sql(term, apart) for term in terms) or "0.0"
 
 
 def _term_sql(term: Monomial, names: Sequence[str]) -> str:

@@ -145,12 +145,19 @@ class PlanSql:
         keys, attributes = len(source.made_key), len(source.attributes)
         seconds = f"((i.t - m.reference) / {SECOND})"
         columns = ["i.t AS t", *(f"m.k{n}" for n in range(keys))]
-        values = [f"sum(m.sign * {value_sql(n, seconds)}) AS a{n}" for n in range(attributes)]
-        group = ", ".join(["i.t", *(f"m.k{n}" for n in range(keys))])
+        values = [f"any_value({value_sql(n, seconds)}) AS a{n}" for n in range(attributes)]
+        group = ", ".join(["i.t", *(f"m.k{n}" for n in range(keys)), "m.serial"])
         holds = "m.starts <= i.t AND (i.t < m.ends OR (m.starts = m.ends AND i.t = m.ends))"
+        # What is taken back of a model goes with it, before values that are left are added up.
+        left = (
+            f"SELECT {', '.join([*columns, *values])}, sum(m.sign) AS sign FROM instants AS i "
+            f"JOIN {table} AS m ON {holds} GROUP BY {group} HAVING sum(m.sign) <> 0"
+        )
+        own = ["t", *(f"k{n}" for n in range(keys))]
+        sums = [f"sum(sign * a{n}) AS a{n}" for n in range(attributes)]
         return (
-            f"SELECT {', '.join([*columns, *values])} FROM instants AS i JOIN {table} AS m "
-            f"ON {holds} GROUP BY {group} HAVING sum(m.sign) > 0",
+            f"SELECT {', '.join([*own, *sums])} FROM ({left}) GROUP BY {', '.join(own)} "
+            "HAVING sum(sign) > 0",
             keys,
             attributes,
         )

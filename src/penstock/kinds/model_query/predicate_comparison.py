@@ -16,7 +16,10 @@ def compare_predicate(check: BatchCheck) -> None:
     (source,) = step.sources
     keys = [f"k{n}" for n in range(len(source.key))]
     group = ", ".join(["_time", *keys])
-    moves = [check.allowed(0, n, theirs(own.observed)) for n, own in enumerate(source.attributes)]
+    moves = [
+        check.allowed(0, n, theirs(own.observed), of_row=True)
+        for n, own in enumerate(source.attributes)
+    ]
     db.execute(
         f"CREATE OR REPLACE TABLE centres AS SELECT * FROM rows0 "
         f"WHERE _release <= {check.batch} AND _time > (SELECT min(_born) FROM p) "
@@ -26,21 +29,35 @@ def compare_predicate(check: BatchCheck) -> None:
     db.execute("CREATE OR REPLACE TABLE instants AS SELECT DISTINCT _time AS t FROM centres")
     if step.sample_us is not None:
         return
+    same = " AND ".join(["o.t = r._time", *(f"o.{own} = r.{own}" for own in keys)])
+    modelled = ", ".join(f"o.a{n} AS _model{n}" for n in range(len(source.attributes)))
     covered = PlanSql(source, 0.0, tight=False)
+    db.execute(
+        f"CREATE OR REPLACE TABLE covered AS SELECT r.*, {modelled} FROM centres AS r "
+        f"JOIN ({covered.sql}) AS o ON {same}"
+    )
+    observed = [theirs(own.observed) for own in source.attributes]
+    moved = [
+        [
+            f"{own} + ({sign}) * {move}"
+            for sign, own, move in zip(signs, observed, moves, strict=True)
+        ]
+        for signs in _combinations(len(moves))
+    ]
+    # Between its edges a bound may hold what a predicate takes, or lacks: the model's own value.
+    moved.append([f"_model{n}" for n in range(len(observed))])
     verdicts = []
-    for signs in _combinations(len(moves)):
-        moved = ", ".join(
-            f"{theirs(own.observed)} + ({sign}) * {amount} AS {theirs(own.observed)}"
-            for sign, own, amount in zip(signs, source.attributes, moves, strict=True)
+    for number, values in enumerate(moved):
+        replaced = ", ".join(
+            f"{value} AS {own}" for value, own in zip(values, observed, strict=True)
         )
         verdicts.append(
-            f"SELECT e._place, p._query, {not any(signs)} AS plain, "
+            f"SELECT e._place, p._query, {number == 0} AS plain, "
             f"coalesce(({check.logical.where_sql}), FALSE) AS holds "
-            f"FROM (SELECT * REPLACE ({moved}) FROM centres) AS e, p "
+            f"FROM (SELECT * REPLACE ({replaced}) FROM covered) AS e, p "
             "WHERE e._time >= p._born"
         )
     check.tell_at_instants()
-    same = " AND ".join(["o.t = r._time", *(f"o.{own} = r.{own}" for own in keys)])
     db.execute(
         "CREATE OR REPLACE TABLE judged AS SELECT v._place, v._query, "
         "bool_and(v.holds) AS all_, bool_or(v.holds) AS any_, "
@@ -50,15 +67,16 @@ def compare_predicate(check: BatchCheck) -> None:
     )
     db.execute(
         "CREATE OR REPLACE TABLE compared AS SELECT j._query, r.*, j.all_, j.any_, j.plainly, "
-        f"EXISTS (SELECT 1 FROM at_instants AS o WHERE o._query = j._query AND {same}) AS told "
-        f"FROM judged AS j JOIN centres AS r USING (_place) "
-        f"WHERE EXISTS (SELECT 1 FROM ({covered.sql}) AS o WHERE {same})"
+        f"EXISTS (SELECT 1 FROM at_instants AS o WHERE o._query = j._query AND {same}) AS told, "
+        "EXISTS (SELECT 1 FROM at_instants AS o WHERE o._query = j._query AND o.lasts "
+        f"AND {same}) AS lasts "
+        "FROM judged AS j JOIN covered AS r USING (_place)"
     )
     check.asked.answer.expected += count(db, "SELECT count(*) FROM compared WHERE all_")
     check.asked.answer.found += count(db, "SELECT count(*) FROM compared WHERE told AND any_")
     for kind, where, words in (
         ("missing", "all_ AND NOT told", "not told of a row"),
-        ("surplus", "NOT any_ AND told", "told in spite of a row"),
+        ("surplus", "NOT any_ AND lasts", "told in spite of a row"),
     ):
         sql = f"SELECT * FROM compared WHERE {where}"
         check.note(kind, count(db, f"SELECT count(*) FROM ({sql})"), sql, words)

@@ -20,7 +20,8 @@ BEGINNINGS = (-7_000_000_000, -5, 0, 1_700_000_000)
 """In seconds: long before 1970, across it, and lately."""
 STEPS = (0, 1, 1_000, 50_000, 200_000, SECOND, 5 * SECOND)
 SPOILT = (None, np.nan, np.inf, -np.inf)
-HUGE = (1e15, -1e15, 1e200, -1e300, 1.7e308, 5e-324, -0.0)
+HUGE = (1e15, -1e15, 1e150, -1e150, 5e-324, -0.0)
+"""Their squares are numbers: of what is none no condition holds."""
 STEEP = (1e4, -1e3)
 """Per second: what is steeper crosses much within the microsecond that answers are rounded to."""
 FAR = 1e9

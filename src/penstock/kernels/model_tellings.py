@@ -17,6 +17,9 @@ SECOND_US = 1e6
 FARTHEST_US = float(1 << 62)
 RUN = 16
 """So many places are put in order one by one, before runs of them are merged."""
+DIGIT_BITS = 11
+DIGITS = 1 << DIGIT_BITS
+"""Of at least so many places keys are read digit by digit instead."""
 
 
 @inlined
@@ -27,8 +30,41 @@ def instant_us(reference: int, seconds: float) -> int:
 
 
 @tight
-def places_sort(keys: Ints, order: Ints, spare: Ints, count: int) -> None:
-    """Bring places in the order of their keys; those with equal keys stay as they stand."""
+def digits_sort(keys: Ints, order: Ints, spare: Ints, ends: Ints, count: int) -> None:
+    """Do what `places_sort` does, digit by digit from the last: no two keys are compared."""
+    least = most = keys[order[0]]
+    for at in range(1, count):
+        least, most = min(least, keys[order[at]]), max(most, keys[order[at]])
+    base, left = np.uint64(least), np.uint64(most) - np.uint64(least)
+    shift = np.uint64(0)
+    while left > np.uint64(0):
+        for digit in range(DIGITS):
+            ends[digit] = 0
+        for at in range(count):
+            ends[((np.uint64(keys[order[at]]) - base) >> shift) & np.uint64(DIGITS - 1)] += 1
+        before = 0
+        for digit in range(DIGITS):
+            before, ends[digit] = before + ends[digit], before
+        for at in range(count):
+            own = order[at]
+            digit = int(((np.uint64(keys[own]) - base) >> shift) & np.uint64(DIGITS - 1))
+            spare[ends[digit]] = own
+            ends[digit] += 1
+        for at in range(count):
+            order[at] = spare[at]
+        left >>= np.uint64(DIGIT_BITS)
+        shift += np.uint64(DIGIT_BITS)
+
+
+@tight
+def places_sort(keys: Ints, order: Ints, spare: Ints, desk: Ints, count: int) -> None:
+    """Bring places in the order of their keys; those with equal keys stay as they stand.
+
+    `spare` and `desk` are room for as many numbers.
+    """
+    if count >= DIGITS:
+        digits_sort(keys, order, spare, desk, count)
+        return
     for first in range(0, count, RUN):
         for i in range(first + 1, min(first + RUN, count)):
             own = order[i]
@@ -76,7 +112,7 @@ def rows_rank(words: Ints, desk: Ints, ranks: Ints) -> None:
             own = word_mix(own, words[i, column])
         prints[i] = np.int64(own)
         order[i] = i
-    places_sort(prints, order, spare, count)
+    places_sort(prints, order, spare, ranks, count)
     rank = -1
     for at in range(count):
         differs = at == 0
@@ -182,7 +218,7 @@ def pairs_net(keys: Ints, order: Ints, spare: Ints, sign: Ints, count: int, tota
 
     `order` then has the first pair of each, and `totals` what the signs add up to.
     """
-    places_sort(keys, order, spare, count)
+    places_sort(keys, order, spare, totals, count)
     found = 0
     for at in range(count):
         own = order[at]
@@ -365,7 +401,7 @@ def segments_stay(
         prints[i] = np.int64(own)
         order[begun] = i
         begun += 1
-    places_sort(prints, order, spare, begun)
+    places_sort(prints, order, spare, desk[3], begun)
     first = 0
     while first < begun:
         one, last, net = order[first], first, 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.model_tellings import DIGITS, places_sort
+from penstock.kernels.place_orders import DIGITS, places_sort
 from penstock.models.segments import WIDTH, Segments
 from penstock.operators.model_query.expectations import turn
 from penstock.operators.model_query.made_rows import MadePairs, RowContents

@@ -116,8 +116,8 @@ def test_what_was_taken_back_and_has_begun_goes(
 @given(st.lists(st.integers(-5, 5), max_size=200))
 def test_equal_keys_stay_as_they_stand(keys: list[int]) -> None:
     own, count = np.array(keys, np.int64), len(keys)
-    order = np.arange(count)
-    places_sort(own, order, *np.empty((2, count), np.int64), count)
+    order, (spare, desk) = np.arange(count), np.empty((2, count), np.int64)
+    places_sort(own, order, spare, desk, count)
     assert order.tolist() == np.argsort(own, kind="stable").tolist()
 
 
@@ -128,5 +128,6 @@ def test_many_keys_are_put_in_order_by_their_digits(low: int, high: int, count: 
     own[[0, -1]] = high, low
     order = np.arange(count)[::-1].copy()
     expected = order[np.argsort(own[order], kind="stable")]
-    places_sort(own, order, *np.empty((2, count), np.int64), count)
+    spare, desk = np.empty((2, count), np.int64)
+    places_sort(own, order, spare, desk, count)
     assert order.tolist() == expected.tolist()

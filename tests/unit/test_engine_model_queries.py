@@ -162,6 +162,20 @@ def test_values_that_dwarf_others_are_verified(run: DeskRun) -> None:
     assert all(each.expected > 20 for each in found.values()), found
 
 
+def test_an_average_forgets_what_is_behind_its_window(run: DeskRun) -> None:
+    """Whole models in between are added up, and nothing is left of 10^20."""
+    text = "SELECT starts, ends, avg(price) AS mean FROM ticks [SIZE 2 SECONDS ADVANCE 1 SECOND] {}"
+    for name in ("avg", "sum"):
+        asked = text.replace("avg", name).format(MODEL)
+        run.desk.subscribe(f"{asked} GROUP BY symbol ERROR WITHIN price 0.1", name)
+    rows = [(k / 4, 1e20 if k == 9 else 100.0 + 10 * (k % 3), 0.0) for k in range(60)]
+    run.batch(ticks=ticks(*rows))
+    for name, factor in (("avg", 1.0), ("sum", 2.0)):
+        for _, _, sign, starts, _, mean in told(run, name):
+            if sign > 0 and starts >= at(4.6):
+                assert 100 * factor <= mean[0] <= 120 * factor, (starts, mean)
+
+
 def test_fits_beside_values_without_measure_are_seen_by_all(run: DeskRun) -> None:
     """No piece is told that is no number, and one row without measure ends no batch."""
     for method in ("SLIDING", "BOTTOMUP", "SWAB"):

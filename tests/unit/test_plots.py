@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from matplotlib.lines import Line2D
 from typer.testing import CliRunner, Result
 
 from penstock.algebra.catalog import Relation
@@ -75,6 +76,7 @@ def test_keys_are_named_as_the_query_names_them(run: DeskRun) -> None:
     assert picture.title.startswith("apart: k ") and ", other " in picture.title
     labels = drawn(picture).axes[0].get_legend_handles_labels()
     expected = next(each for each, text in zip(*labels, strict=True) if "expected" in text)
+    assert isinstance(expected, Line2D)
     assert expected.get_marker() == "None", "expectations are lines here, and told as such"
 
 

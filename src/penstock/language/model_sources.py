@@ -283,7 +283,7 @@ def unknown_attribute(
 
 def _operands(node: exp.Expr) -> list[exp.Expr]:
     """Give what is compared."""
-    return [node.this, *node.expressions] if isinstance(node, exp.In) else [node.left, node.right]
+    return [node.this, *([node.expression] if node.expression else node.expressions)]
 
 
 def _is_number(text: str) -> bool:

@@ -31,6 +31,8 @@ from penstock.models.segments import WIDTH
 SECOND = "1e6"
 ROUNDING = "1e-9"
 """By how much of their size values may be off."""
+DIFFERENCES = "1e-3"
+"""So large everything is at least: a difference that was made before is off by what it was of."""
 
 
 def value_sql(attribute: int, seconds: str) -> str:
@@ -75,7 +77,8 @@ def comparison_sql(
     own = polynomial_sql(comparison.polynomial, names)
     sizes = [f"abs{_term_sql(term, names)}" for term in comparison.polynomial.terms]
     weight = sum(abs(term.factor) for term in comparison.polynomial.terms if any(term.powers))
-    near = f"({margin * weight!r} + {ROUNDING} * ({' + '.join([*sizes, f'abs({number})'])}))"
+    sizes = [DIFFERENCES, *sizes, f"abs({number})"]
+    near = f"({margin * weight!r} + {ROUNDING} * ({' + '.join(sizes)}))"
     left = f"(({own}) - {number})"
     comparator = comparison.comparator
     if comparator in {"<", "<="}:

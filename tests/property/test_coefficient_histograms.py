@@ -109,3 +109,20 @@ def test_periods_do_not_depend_on_batches(seed: int, cuts: list[int]) -> None:
     assert all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
     assert SEGMENTS_MIN <= whole.counted <= count
     assert 0 < whole.seconds <= 10 * 60
+
+
+def test_coefficients_beyond_all_cells_have_no_place() -> None:
+    """A row whose value is a mistake must not end the batch that counts its model."""
+    models = np.array([[1.0, 2.0], [1.7e308, 0.0], [-1.7e308, 1.0], [3.0, -1e303], [2.0, 1e250]])
+    histogram = CoefficientHistogram(2)
+    lengths = np.full(len(models), 10**6)
+    histogram.count(segments(models, lengths), 0)
+    assert histogram.counted == 2
+    assert histogram.unplaced == 3
+    other = CoefficientHistogram(2)
+    other.count(segments(models[::-1].copy(), lengths), 0)
+    other.merge(histogram)
+    assert np.isfinite(other.bins().high).all()
+    shapes = SourceHistograms((1,))
+    shapes.count(segments(models, lengths))
+    assert shapes.bins(0) is not None

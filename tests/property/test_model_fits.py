@@ -97,6 +97,24 @@ def through(source: SegmentSource, rows: SourceRows, cuts: list[int], told: bool
     return Segments.joined(parts)
 
 
+HUGE = [1.7e308, -1.7e308, 1e303, -1e200, 1e15]
+
+
+@pytest.mark.parametrize("way", [*WAYS, ("bottom_up", 2), ("swab", 3)])
+@pytest.mark.parametrize("spike", [(HUGE[0],), (HUGE[0], HUGE[1]), (0.0, HUGE[2]), tuple(HUGE)])
+def test_rows_beside_huge_ones_are_within_the_error(
+    way: tuple[FitMethod, int], spike: tuple[float, ...]
+) -> None:
+    """A fit that is no number is near no row."""
+    values = np.array([[1.0 + 0.1 * k, 2.0] for k in range(20)])
+    values[5 : 5 + len(spike), 0] = spike
+    values[12 : 12 + len(spike), 1] = spike
+    for step in (1, SECOND):
+        rows = series(np.arange(len(values)) * step, values, np.zeros(len(values), np.int64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert_kept(through(fitted(*way, 0.5), rows, [], told=False), rows, 0.5, HORIZON)
+
+
 @settings(deadline=None, max_examples=150)
 @given(
     drawn_rows(), st.sampled_from(WAYS), st.sampled_from([0.0001, 0.5, 20.0]),

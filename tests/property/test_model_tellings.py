@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.model_tellings import places_sort
+from penstock.kernels.place_orders import DIGITS, places_sort
 from penstock.models.segments import WIDTH, Segments
 from penstock.operators.model_query.expectations import turn
 from penstock.operators.model_query.made_rows import MadePairs, RowContents
@@ -115,6 +116,18 @@ def test_what_was_taken_back_and_has_begun_goes(
 @given(st.lists(st.integers(-5, 5), max_size=200))
 def test_equal_keys_stay_as_they_stand(keys: list[int]) -> None:
     own, count = np.array(keys, np.int64), len(keys)
-    order = np.arange(count)
-    places_sort(own, order, np.empty(count, np.int64), count)
+    order, (spare, desk) = np.arange(count), np.empty((2, count), np.int64)
+    places_sort(own, order, spare, desk, count)
     assert order.tolist() == np.argsort(own, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("low, high", [(0, 1), (-5, 6), (0, 10**6), (-(2**63), 2**63 - 1)])
+@pytest.mark.parametrize("count", [DIGITS - 1, DIGITS, 5_000])
+def test_many_keys_are_put_in_order_by_their_digits(low: int, high: int, count: int) -> None:
+    own = np.random.default_rng(count).integers(low, high, count)
+    own[[0, -1]] = high, low
+    order = np.arange(count)[::-1].copy()
+    expected = order[np.argsort(own[order], kind="stable")]
+    spare, desk = np.empty((2, count), np.int64)
+    places_sort(own, order, spare, desk, count)
+    assert order.tolist() == expected.tolist()

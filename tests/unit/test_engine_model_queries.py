@@ -121,6 +121,80 @@ def test_what_is_told_is_what_models_say_and_rows_allow(run: DeskRun, seed: int)
         assert each.remarks
 
 
+STEADY = "MODEL price = price KEY symbol"
+ALLOWED = {
+    "equal": f"price FROM ticks {STEADY} WHERE price = :limit ERROR WITHIN 1",
+    "unequal": f"price FROM ticks {STEADY} WHERE price <> :limit ERROR WITHIN 1",
+    "narrow": f"price FROM ticks {STEADY} WHERE price BETWEEN :limit AND :limit + 0.1 "
+    "ERROR WITHIN 5 %",
+    "share": f"price FROM ticks {STEADY} WHERE price > :limit ERROR WITHIN 20 %",
+}
+
+
+def test_what_a_wide_bound_allows_is_no_difference(run: DeskRun, seed: int) -> None:
+    """Rows are judged by their models where these lie between the edges of the bound."""
+    chance = np.random.default_rng(seed)
+    for name, text in ALLOWED.items():
+        each = [{"id": limit, "limit": float(limit)} for limit in (99, 100, 101, 120)]
+        run.desk.subscribe(f"SELECT symbol, starts, ends, {text}", name, each)
+    second = 0.0
+    for _ in range(4):
+        rows = []
+        for _ in range(60):
+            second += 0.3
+            steady = float(chance.choice([99, 100, 101, 120]))
+            rows.append((second, steady + float(chance.choice([0.0, 0.4, -0.7])), 0.0))
+        run.batch(ticks=ticks(*rows))
+    found = verified(run)
+    assert sum("false negatives" in each.remarks[0] for each in found.values()) == len(ALLOWED)
+
+
+def test_values_that_dwarf_others_are_verified(run: DeskRun) -> None:
+    """What stood for no value, 10^20 say, is taken back: nothing of it is left in any sum."""
+    text = f"SELECT symbol, starts, ends, price FROM ticks {MODEL} WHERE price < :limit "
+    run.desk.subscribe(f"{text} ERROR WITHIN 0.5", "some", [{"id": 1, "limit": 1e21}])
+    mean = "SELECT symbol, avg(price) AS mean FROM ticks [SIZE 2 SECONDS ADVANCE 1 SECOND]"
+    run.desk.subscribe(f"{mean} {MODEL} GROUP BY symbol ERROR WITHIN price 0.5", "means")
+    for begin in (0, 10, 20):
+        rows = [(begin + k / 4, 1e20 if k % 9 == 4 else 100.0 + k, 0.0) for k in range(36)]
+        run.batch(ticks=ticks(*rows))
+    found = verified(run)
+    assert all(each.expected > 20 for each in found.values()), found
+
+
+def test_an_average_forgets_what_is_behind_its_window(run: DeskRun) -> None:
+    """Whole models in between are added up, and nothing is left of 10^20."""
+    text = "SELECT starts, ends, avg(price) AS mean FROM ticks [SIZE 2 SECONDS ADVANCE 1 SECOND] {}"
+    for name in ("avg", "sum"):
+        asked = text.replace("avg", name).format(MODEL)
+        run.desk.subscribe(f"{asked} GROUP BY symbol ERROR WITHIN price 0.1", name)
+    rows = [(k / 4, 1e20 if k == 9 else 100.0 + 10 * (k % 3), 0.0) for k in range(60)]
+    run.batch(ticks=ticks(*rows))
+    for name, factor in (("avg", 1.0), ("sum", 2.0)):
+        for _, _, sign, starts, _, mean in told(run, name):
+            if sign > 0 and starts >= at(4.6):
+                assert 100 * factor <= mean[0] <= 120 * factor, (starts, mean)
+
+
+def test_fits_beside_values_without_measure_are_seen_by_all(run: DeskRun) -> None:
+    """No piece is told that is no number, and one row without measure ends no batch."""
+    for method in ("SLIDING", "BOTTOMUP", "SWAB"):
+        fit = f"FIT price USING {method} DEGREE 2"
+        run.desk.subscribe(
+            f"SELECT symbol, starts, ends, price FROM ticks MODEL price KEY symbol {fit} "
+            "ERROR WITHIN 0.5", method,
+        )  # fmt: skip
+    run.desk.subscribe(f"SELECT symbol, starts, ends, price FROM ticks {MODEL} "
+                       "ERROR WITHIN 0.5", "told")  # fmt: skip
+    rows = [(k / 4, 1.7e308 if k == 8 else 100.0 + k % 3, 1e303) for k in range(40)]
+    run.batch(ticks=ticks(*rows))
+    run.batch(ticks=ticks((60.0, 1.0, 0.0)))
+    verified(run)
+    for method in ("SLIDING", "BOTTOMUP", "SWAB"):
+        pieces = [row[-1] for row in told(run, method)]
+        assert len(pieces) > 3 and np.isfinite(np.concatenate(pieces)).all()
+
+
 def test_the_instants_of_equality_are_taken_out(run: DeskRun) -> None:
     """`<>` divides segments and tells no sample there, also where rows take back from there on."""
     told = f"price FROM ticks {MODEL}"

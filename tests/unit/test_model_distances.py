@@ -9,6 +9,8 @@ import pytest
 
 from penstock.algebra.models import ModelConjunction, ModelJoin
 from penstock.models import joins
+from penstock.models.conditions import ConditionSolver, PolynomialMap
+from penstock.models.differences import differences_of, over_differences
 from penstock.models.distances import distance_asked
 from penstock.models.joins import LEFT, RIGHT, JoinStage, Side
 from penstock.models.segments import WIDTH, Segments
@@ -77,6 +79,34 @@ def test_pairs_that_stay_apart_change_nothing(
     assert told > 100
     if far < 1e9:  # Farther away, rounding hides how far apart they are.
         assert solved["quick"] < 0.6 * solved["plain"]
+
+
+@pytest.mark.parametrize("far", [0.0, 5e6, 1e9, 1e14])
+def test_a_distance_far_from_zero_loses_no_digits(far: float) -> None:
+    """Of `(a - b)²` as `a² - 2ab + b²` nothing would be left of two positions that are near."""
+    apart = polynomial(*((each.factor, each.powers) for each in APART.terms if any(each.powers)))
+    models = np.zeros((1, 4, WIDTH))
+    models[0, :, 0] = far, -far, far + 3.0, -far + 4.0
+    models[0, :, 1] = 0.25, 0.5, 0.25, 0.5
+    found = PolynomialMap([apart], 4).models(models)[0, 0]
+    assert found.tolist() == [25.0, *[0.0] * (WIDTH - 1)]
+    solver = ConditionSolver(compared(apart, "<=", "n"), 4, ["n"])
+    one, two = np.zeros(1), np.ones(1)
+    for number, holds in ((24.9, 0), (25.0, 1)):
+        assert len(solver.solve(models, one, two, np.array([[number]]))[0]) == holds
+
+
+def test_pairs_that_a_polynomial_tells_apart() -> None:
+    """Only where both may be moved by one amount is their difference all that it knows."""
+    assert differences_of(APART) == ((0, 2), (1, 3))
+    kept = over_differences(APART, differences_of(APART))
+    assert {each.powers for each in kept.terms} == {(0, 0, 0, 0), (2, 0, 0, 0), (0, 2, 0, 0)}
+    product = polynomial((1.0, (1, 1)))
+    sum_squared = polynomial((1.0, (2, 0)), (2.0, (1, 1)), (1.0, (0, 2)))
+    line = polynomial((1.0, (1, 0)), (-1.0, (0, 1)))
+    cube = polynomial((1.0, (3, 0)), (-3.0, (2, 1)), (3.0, (1, 2)), (-1.0, (0, 3)))
+    assert [differences_of(each) for each in (product, sum_squared, line)] == [(), (), ()]
+    assert over_differences(cube, differences_of(cube)).terms == polynomial((1.0, (3, 0))).terms
 
 
 def test_other_conditions_ask_for_no_distance() -> None:

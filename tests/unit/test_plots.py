@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from matplotlib.lines import Line2D
 from typer.testing import CliRunner, Result
 
 from penstock.algebra.catalog import Relation
@@ -61,6 +62,24 @@ def shown(run: DeskRun, name: str, *key: str, id_: str | None = None) -> Picture
     return plot(run.desk, name, key, id_, None)
 
 
+def test_the_time_before_the_newest_row_fills_the_picture(run: DeskRun) -> None:
+    """A segment that began earlier is drawn, and makes no room for what was not asked."""
+    picture = plot(run.desk, "above", ("x",), "ten", 4 * SECOND)
+    assert picture.since == np.datetime64(15, "s"), picture.since
+    begin, _ = drawn(picture).axes[0].get_xlim()
+    assert abs(begin - 15 / 86_400) < 1e-9
+    assert plot(run.desk, "above", ("x",), "ten", None).since is None
+
+
+def test_keys_are_named_as_the_query_names_them(run: DeskRun) -> None:
+    picture = shown(run, "apart")
+    assert picture.title.startswith("apart: k ") and ", other " in picture.title
+    labels = drawn(picture).axes[0].get_legend_handles_labels()
+    expected = next(each for each, text in zip(*labels, strict=True) if "expected" in text)
+    assert isinstance(expected, Line2D)
+    assert expected.get_marker() == "None", "expectations are lines here, and told as such"
+
+
 def test_a_key_is_shown_with_its_segments_and_what_became_of_expectations(run: DeskRun) -> None:
     picture = shown(run, "above", "x", id_="ten")
     (panel,) = picture.panels
@@ -111,7 +130,7 @@ def test_what_a_query_puts_together_is_shown_together(run: DeskRun) -> None:
     assert [own.name for own in shown(run, "top").panels[0].strands] == ["k x", "k y"]
     assert shown(run, "mean", "x").held
     # Without a key, that is shown which was told most about; of a key that was never told, rows.
-    assert shown(run, "apart").title == "apart: k x, k_1 y"
+    assert shown(run, "apart").title == "apart: k x, other y"
     assert len(shown(run, "above", "y", id_="ten").panels[0].strands[0].at) == 20
 
 

@@ -291,6 +291,8 @@ def test_a_value_inside_the_plan_is_swept_too(tmp_path: Path) -> None:
         (["--set", "line=1", "--set", "line=2"], "SWP-004"),
         (["--set", "line=0:1:0.000001"], "SWP-005"),
         (["--set", "line=1:1000", "--set", "vessel=1:1000"], "SWP-005"),
+        (["--set", "line=1", "--set", "vessel=x"], "SQL-030"),
+        (["--set", "line=1", "--set", "vessel=1,x"], "SQL-030"),
         (["--set", "line=1", "--set", "vessel=1", "--out", "f.txt"], "SWP-008"),
         (["--set", "line=1", "--set", "vessel=1", "--out", "no/f.csv"], "SWP-008"),
     ],
@@ -300,6 +302,16 @@ def test_what_cannot_be_swept_is_said(arguments: list[str], code: str, tmp_path:
     result = penstock("sweep", path, *arguments)
     assert result.exit_code == 2, result.output
     assert code in result.output
+
+
+def test_a_sweep_of_no_rows_finds_nothing(tmp_path: Path) -> None:
+    path = script_of(tmp_path, "harbour:positions", ", rows = 100")
+    text = path.read_text().replace("AND vessel = :vessel", "AND vessel = :vessel AND vx > 1e6")
+    path.write_text(text)
+    result = penstock("sweep", path, "--set", "line=1", "--set", "vessel=1,2", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert [each["answers"] for each in found["combinations"]] == [0, 0], found
 
 
 def test_sources_that_need_spark_are_refused(tmp_path: Path) -> None:

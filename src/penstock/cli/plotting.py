@@ -108,6 +108,8 @@ def drawn(picture: Picture) -> Figure:
     for own in axes[: len(panels)]:
         for starts, ends in picture.held:
             own.axvspan(_place(starts), _place(ends), color=HELD, alpha=0.07, lw=0)
+    if picture.since is not None:
+        axes[-1].set_xlim(left=_place(picture.since))
     _date(axes[-1])
     return figure
 
@@ -169,7 +171,12 @@ def _draw_crossings(axes: Axes, crossings: Sequence[ExpectedCrossing]) -> None:
                 axes.axvline(_place(each.at), color=colour, lw=0.8, alpha=0.6)
             else:
                 axes.plot(each.at, each.value, ls="", ms=6, zorder=6, **style)
-        axes.plot([], [], ls="", ms=6, label=f"{len(own):,} {WORDS[state]}", **style)
+        label = f"{len(own):,} {WORDS[state]}"
+        if all(each.value is None for each in own):
+            colour = WITHDRAWN if state == "withdrawn" else HELD
+            axes.plot([], [], color=colour, lw=0.8, alpha=0.6, label=label)
+        else:
+            axes.plot([], [], ls="", ms=6, label=label, **style)
 
 
 def _draw_held(axes: Axes, picture: Picture) -> None:

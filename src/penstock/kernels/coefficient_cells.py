@@ -39,7 +39,7 @@ USED = 0
 """Places in the table."""
 COUNTED = 1
 UNPLACED = 2
-"""Segments with a coefficient that is no finite number."""
+"""Segments with a coefficient that is no number, or one beyond all cells."""
 SIZE_WORDS = 3
 
 # Why counting stopped, below the number of a coefficient.
@@ -48,6 +48,8 @@ FULL = -2
 
 CELL_MAX = 2.0**52
 """Cells of a lattice have numbers below this: each is a whole number exactly."""
+COEFFICIENT_MAX = 2.0**960
+"""Coefficients below this have cells whose ends, and what is between two of them, are numbers."""
 MULTIPLIER = 0x9E3779B97F4A7C15
 
 
@@ -131,10 +133,10 @@ def coefficients_count(
             grid.model[k] = models[i, attribute, k]
         if low[i] != 0.0:
             polynomial_shift(grid.model, width - 1, low[i], grid.model)
-        spoilt = 0.0
+        placed = True
         for k in range(width):
-            spoilt += grid.model[k] * 0.0
-        if spoilt != 0.0:
+            placed = placed and abs(grid.model[k]) < COEFFICIENT_MAX
+        if not placed:
             grid.sizes[UNPLACED] += weight
             continue
         place, is_edge = np.int64(0), False

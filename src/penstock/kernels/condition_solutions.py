@@ -34,6 +34,9 @@ from penstock.kernels.polynomials import (
     polynomial_size,
 )
 
+DIFFERENCE_BITS = 16
+DIFFERENCE_MASK = (1 << DIFFERENCE_BITS) - 1
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Signs = npt.NDArray[np.int8]
@@ -53,6 +56,7 @@ class Program(NamedTuple):
     term_attributes: Ints
     """(terms + 1): where the attributes of a term begin."""
     attributes: Ints
+    """What terms are multiplied with: an attribute, or what `difference_code` says of two."""
     test_rows: Ints
     test_allows: Ints
     test_numbers: Ints
@@ -80,13 +84,32 @@ class Room(NamedTuple):
     values: Floats
 
 
+def difference_code(one: int, other: int) -> int:
+    """Say in a number below 0 that a term is multiplied with one attribute less another.
+
+    >>> difference_code(0, 0), difference_code(1, 2)
+    (-1, -65539)
+    """
+    return -1 - (one << DIFFERENCE_BITS | other)
+
+
+@inlined
+def difference_write(models: Floats, code: int, out: Floats) -> None:
+    """Write the difference of two attributes that a code speaks of; of an attribute nothing."""
+    if code < 0:
+        pair = -1 - code
+        one, other = models[pair >> DIFFERENCE_BITS], models[pair & DIFFERENCE_MASK]
+        for k in range(models.shape[1]):
+            out[k] = one[k] - other[k]
+
+
 @inlined
 def row_build(
     program: Program, row: int, models: Floats, out: Floats, product: Floats
 ) -> int:  # fmt: skip
     """Write the polynomial of a row over the models (attributes, width) of a segment.
 
-    Give its highest power. `product` is (2, width of out).
+    Give its highest power. `product` is (4, width of out).
     """
     top = 0
     width = models.shape[1]
@@ -97,7 +120,9 @@ def row_build(
         if begin == end:
             out[0] += factor
             continue
-        first = models[program.attributes[begin]]
+        code = program.attributes[begin]
+        difference_write(models, code, product[2])
+        first = product[2] if code < 0 else models[code]
         degree = polynomial_degree(first, width - 1)
         if end - begin == 1:
             while top < degree:
@@ -110,7 +135,9 @@ def row_build(
         for k in range(degree + 1):
             product[0, k] = first[k]
         for place in range(begin + 1, end):
-            other = models[program.attributes[place]]
+            code = program.attributes[place]
+            difference_write(models, code, product[3])
+            other = product[3] if code < 0 else models[code]
             other_degree = polynomial_degree(other, width - 1)
             degree = polynomial_multiply(
                 product[source], degree, other, other_degree, product[1 - source]

@@ -11,12 +11,11 @@ import numpy as np
 from penstock.kernels.arrays import Flags, Floats, Ints, Rows, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.hash_tables import EMPTY, FINISHER, MULTIPLIER, word_hash
+from penstock.kernels.place_orders import places_sort
 from penstock.kernels.polynomials import polynomial_degree, polynomial_shift
 
 SECOND_US = 1e6
 FARTHEST_US = float(1 << 62)
-RUN = 16
-"""So many places are put in order one by one, before runs of them are merged."""
 
 
 @inlined
@@ -24,35 +23,6 @@ def instant_us(reference: int, seconds: float) -> int:
     """Give an instant, which is seconds after a reference, in whole microseconds."""
     ahead = min(max(np.rint(seconds * SECOND_US), -FARTHEST_US), FARTHEST_US)
     return int(min(max(float(reference) + ahead, -FARTHEST_US), FARTHEST_US))
-
-
-@tight
-def places_sort(keys: Ints, order: Ints, spare: Ints, count: int) -> None:
-    """Bring places in the order of their keys; those with equal keys stay as they stand."""
-    for first in range(0, count, RUN):
-        for i in range(first + 1, min(first + RUN, count)):
-            own = order[i]
-            at = i
-            while at > first and keys[order[at - 1]] > keys[own]:
-                order[at] = order[at - 1]
-                at -= 1
-            order[at] = own
-    run = RUN
-    while run < count:
-        for first in range(0, count, 2 * run):
-            middle = min(first + run, count)
-            last = min(first + 2 * run, count)
-            left, right = first, middle
-            for at in range(first, last):
-                if left < middle and (right >= last or keys[order[left]] <= keys[order[right]]):
-                    spare[at] = order[left]
-                    left += 1
-                else:
-                    spare[at] = order[right]
-                    right += 1
-        for at in range(count):
-            order[at] = spare[at]
-        run *= 2
 
 
 @inlined
@@ -76,7 +46,7 @@ def rows_rank(words: Ints, desk: Ints, ranks: Ints) -> None:
             own = word_mix(own, words[i, column])
         prints[i] = np.int64(own)
         order[i] = i
-    places_sort(prints, order, spare, count)
+    places_sort(prints, order, spare, ranks, count)
     rank = -1
     for at in range(count):
         differs = at == 0
@@ -182,7 +152,7 @@ def pairs_net(keys: Ints, order: Ints, spare: Ints, sign: Ints, count: int, tota
 
     `order` then has the first pair of each, and `totals` what the signs add up to.
     """
-    places_sort(keys, order, spare, count)
+    places_sort(keys, order, spare, totals, count)
     found = 0
     for at in range(count):
         own = order[at]
@@ -365,7 +335,7 @@ def segments_stay(
         prints[i] = np.int64(own)
         order[begun] = i
         begun += 1
-    places_sort(prints, order, spare, begun)
+    places_sort(prints, order, spare, desk[3], begun)
     first = 0
     while first < begun:
         one, last, net = order[first], first, 0

@@ -106,7 +106,7 @@ def cone_narrow(numbers: Floats, fitting: Fitting, values: Floats, row: int, sin
                         return False
                 low = max(numbers[CONE * a + LEAST], low)
                 high = min(numbers[CONE * a + GREATEST], high)
-            if not low <= high:
+            if not (low <= high and high - low < np.inf):
                 return False
             if narrow == 1:
                 numbers[CONE * a + LEAST], numbers[CONE * a + GREATEST] = low, high

@@ -70,6 +70,8 @@ def share_off(limits: Floats, attribute: int, value: float, modelled: float) -> 
     off = abs(value - modelled)
     if off == 0.0:
         return 0.0
+    if not off <= np.inf:
+        return np.inf
     allowed = error_allowed(limits, attribute, value)
     if off <= allowed:
         return min(float(off / allowed), 1.0)
@@ -252,7 +254,8 @@ def amounts_off(
         since = (at[i] - reference) / SECOND
         modelled = ((cube * since + square) * since + slope) * since + least
         off = abs(values[i, attribute] - modelled)
-        largest = max(largest, off)
+        # What is no number is larger than all.
+        largest = largest if off <= largest else off
         if not largest <= enough:
             return np.inf
     if largest == 0.0:

@@ -34,7 +34,9 @@ class Ledger(NamedTuple):
     slots: Ints
     starts: Floats
     whole: Floats
-    """The integrals of all models before one, from the first on."""
+    """The integral of each model."""
+    back: Floats
+    """What a model and all behind it have together, up to the middle of a window."""
     head: Floats
     tail: Floats
     integral: Floats
@@ -57,9 +59,13 @@ def window_integrate(
     at: float,
     size: float,
     factor: float,
+    between: float,
     sheet: Ledger,
 ) -> None:
-    """Write the integral over [t - size, t], by powers of t - at, while tail and head stay."""
+    """Write the integral over [t - size, t], by powers of t - at, while tail and head stay.
+
+    `between` is that of the whole models between the two.
+    """
     made = sheet.made
     width = len(made)
     for k in range(width):
@@ -80,24 +86,44 @@ def window_integrate(
     for k in range(1, min(degree + 2, width)):
         made[k] -= sheet.tail[k]
     left = polynomial_evaluate(sheet.tail, degree + 1, curve.end[tail] + size - at)
-    made[0] = left - begun + (sheet.whole[head] - sheet.whole[tail + 1])
+    made[0] = left - begun + between
     for k in range(width):
         made[k] *= factor
 
 
 @inlined
 def wholes_write(curve: Course, count: int, sheet: Ledger) -> None:
-    """Write the integrals of all models before each one."""
+    """Write the integral of each model."""
     width = curve.models.shape[1]
-    sheet.whole[0] = 0.0
     for p in range(count):
         degree = polynomial_degree(curve.models[p], width - 1)
         model_integral(
             curve.models[p], curve.begin[p] - curve.origin[p], degree, sheet, sheet.integral
         )
         span = curve.end[p] - curve.begin[p]
-        own = polynomial_evaluate(sheet.integral, degree + 1, span)
-        sheet.whole[p + 1] = sheet.whole[p] + own
+        sheet.whole[p] = polynomial_evaluate(sheet.integral, degree + 1, span)
+
+
+@inlined
+def between_add(
+    tail: int, head: int, middle: int, added: int, front: float, sheet: Ledger
+) -> tuple[int, int, float, float]:
+    """Give what the whole models between tail and head have together, and how far that is added up.
+
+    Nothing is subtracted: of a value that dwarfs others, and is behind the window, nothing is left.
+    Models from the middle on are in `front`, up to `added`; those before it in `back`.
+    """
+    if tail + 1 > middle:
+        middle, front = max(head, tail + 1), 0.0
+        added, together = middle, 0.0
+        for p in range(head - 1, tail, -1):
+            together += sheet.whole[p]
+            sheet.back[p] = together
+    while added < head:
+        front += sheet.whole[added]
+        added += 1
+    together = sheet.back[tail + 1] + front if tail + 1 < middle else front
+    return middle, added, front, together
 
 
 @tight
@@ -125,6 +151,7 @@ def integrals_write(
             at = max(curve.begin[first] + size, begin)
             stop = min(curve.end[last], end)
             tail, head = first, first
+            middle, added, front = first + 1, first + 1, 0.0
             while stop - at > INSTANT:
                 while head < last and curve.end[head] <= at + INSTANT:
                     head += 1
@@ -133,7 +160,8 @@ def integrals_write(
                 there = min(curve.end[head], curve.end[tail] + size, stop)
                 if stop - there <= INSTANT:
                     there = stop
-                window_integrate(curve, tail, head, at, size, factor, sheet)
+                middle, added, front, between = between_add(tail, head, middle, added, front, sheet)
+                window_integrate(curve, tail, head, at, size, factor, between, sheet)
                 total = piece_append(pieces, total, g, base, at, there, sheet.made, at, sheet.room)
                 if total < 0:
                     return -1

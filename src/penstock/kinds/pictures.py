@@ -73,3 +73,5 @@ class Picture:
     panels: Sequence[Panel]
     held: Sequence[tuple[np.datetime64, np.datetime64]] = ()
     notes: Sequence[str] = ()
+    since: np.datetime64 | None = None
+    """Where the picture begins; None: with the first that is drawn."""

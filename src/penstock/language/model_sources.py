@@ -57,6 +57,7 @@ class SourceDraft:
         holder = exp.Paren(this=conjunct.copy())
         names.resolve(holder)
         refuse_variables([holder.this], names)
+        self._refuse_words_for_numbers(holder, conjunct)
         text = self._wording(names).say_beside(holder.this)
         (type_,) = self._types([text], names, conjunct)
         if type_ not in {"BOOLEAN", '"NULL"'}:
@@ -64,6 +65,20 @@ class SourceDraft:
             raise self.source.error("SQL-034", fact, "Compare it with something.", at=conjunct)
         if text not in self.conditions:
             self.conditions.append(text)
+
+    def _refuse_words_for_numbers(self, holder: exp.Expr, at: exp.Expr) -> None:
+        """Refuse comparisons of a column of numbers with a text that is none: no row has it."""
+        for node in holder.find_all(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In):
+            columns = (each for each in _operands(node) if isinstance(each, exp.Column))
+            column = next(columns, None)
+            if column is None or not self.is_number(column.name):
+                continue
+            for each in _operands(node):
+                if isinstance(each, exp.Literal) and each.is_string and not _is_number(each.this):
+                    type_ = self.relation.schema.field(column.name).type
+                    fact = f"Cannot compare '{column.name}' ({type_}) with '{each.this}' (string)."
+                    remedy = "Compare like with like, or CAST one side."
+                    raise self.source.error("SQL-030", fact, remedy, at=at)
 
     def is_number(self, column: str) -> bool:
         """Say whether a column can be a function of time."""
@@ -264,3 +279,16 @@ def unknown_attribute(
     fact = f"{name!r} is no modelled attribute."
     remedy = suggestion(name, known, f"Modelled are: {listing(known)}.")
     return source.error(code, fact, remedy, at=at)
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    """Give what is compared."""
+    return [node.this, *([node.expression] if node.expression else node.expressions)]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

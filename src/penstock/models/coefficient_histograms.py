@@ -100,7 +100,7 @@ class CoefficientHistogram:
 
     @property
     def unplaced(self) -> int:
-        """How many segments had a coefficient that is no finite number."""
+        """How many segments had a coefficient that is no number, or one beyond all cells."""
         return int(self._grid.sizes[UNPLACED])
 
     def count(self, segments: Segments, attribute: int, keys: Ints = NO_KEYS) -> None:

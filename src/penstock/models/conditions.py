@@ -25,9 +25,11 @@ from penstock.kernels.condition_solutions import (
     Program,
     Room,
     conditions_solve,
+    difference_code,
     rows_build,
 )
 from penstock.kernels.root_grids import root_room
+from penstock.models.differences import differences_of, over_differences
 from penstock.models.segments import WIDTH, Segments
 from penstock.vocabulary.batches import Floats, Ints
 
@@ -240,10 +242,12 @@ class _Writer:
         """Give the arrays."""
         row_terms, factors, term_attributes, attributes = [0], [], [0], []
         for row in self._rows:
-            for term in row.terms:
+            pairs = differences_of(row)
+            codes = {one: difference_code(one, other) for one, other in pairs}
+            for term in over_differences(row, pairs).terms:
                 factors.append(term.factor)
                 for place, power in enumerate(term.powers):
-                    attributes += [place] * power
+                    attributes += [codes.get(place, place)] * power
                 term_attributes.append(len(attributes))
             row_terms.append(len(factors))
         tests = np.array(self._tests, np.int64).reshape(-1, 3)
@@ -268,7 +272,7 @@ class _Writer:
             np.empty((tests, wide)), np.empty(tests, np.int64),
             np.empty((tests + 1, wide)), np.empty((tests + 1, wide), np.int8),
             np.empty(tests, np.int64), np.empty(tests, np.int64),
-            root_room(wide), np.empty(wide), np.empty((2, wide)),
+            root_room(wide), np.empty(wide), np.empty((4, wide)),
             np.empty(tests * wide + 2), np.empty(len(self._words) + 1, np.bool_),
             np.empty(len(self._words) + 1),
         )  # fmt: skip

@@ -54,12 +54,14 @@ class ValueRange(NamedTuple):
 
         >>> ValueRange(-3.0, 2.0).power(2), ValueRange(-3.0, 2.0).power(0)
         (ValueRange(low=0.0, high=9.0), ValueRange(low=1.0, high=1.0))
+        >>> ValueRange(-1e200, 1e200).power(3)
+        ValueRange(low=-inf, high=inf)
         """
         if exponent == 0:
             return ValueRange(1.0, 1.0)
         if exponent % 2 == 0:
-            return ValueRange(self.distance**exponent, self.magnitude**exponent)
-        return ValueRange(self.low**exponent, self.high**exponent)
+            return ValueRange(_raised(self.distance, exponent), _raised(self.magnitude, exponent))
+        return ValueRange(_raised(self.low, exponent), _raised(self.high, exponent))
 
     def wider(self, amount: float) -> ValueRange:
         """Give the range of numbers that are off by at most an amount."""
@@ -81,6 +83,14 @@ EVERYTHING = ValueRange(-math.inf, math.inf)
 def _product(a: float, b: float) -> float:
     """Multiply; nothing times infinity is nothing."""
     return 0.0 if a == 0.0 or b == 0.0 else a * b
+
+
+def _raised(value: float, exponent: int) -> float:
+    """Raise to a power; what is too large for floats is infinite."""
+    try:
+        return float(value**exponent)
+    except OverflowError:
+        return math.copysign(math.inf, value if exponent % 2 else 1.0)
 
 
 def term_range(term: Monomial, box: Sequence[ValueRange]) -> ValueRange:

@@ -61,7 +61,7 @@ def from_table(table: pa.Table, key: np.ndarray, attributes: Sequence[str]) -> S
         coefficients[:, place][mask] = lists.flatten().to_numpy()
     reference = table["reference"].cast(pa.int64())
     return Segments(
-        np.ascontiguousarray(key, np.int64).reshape(len(table), -1), reference.to_numpy(),
+        np.ascontiguousarray(key, np.int64), reference.to_numpy(),
         table["low"].to_numpy(), table["high"].to_numpy(), coefficients,
         table["sign"].to_numpy(), table["serial"].to_numpy(),
     )  # fmt: skip

@@ -67,8 +67,8 @@ class WindowStage(GroupStage):
         if self._function in ("sum", "avg"):
             factor = 1.0 if self._function == "sum" else 1.0 / size
             sheet = Ledger(
-                slots, starts, np.empty(models + 1), np.empty(wide), np.empty(wide),
-                np.empty(wide), np.empty(WIDTH), np.empty(wide),
+                slots, starts, np.empty(models), np.empty(models), np.empty(wide),
+                np.empty(wide), np.empty(wide), np.empty(WIDTH), np.empty(wide),
             )  # fmt: skip
             return integrals_write(size, factor, *given, sheet, pieces)
         better = 1.0 if self._function == "max" else -1.0

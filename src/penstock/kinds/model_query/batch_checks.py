@@ -105,8 +105,11 @@ class BatchCheck:
         self.db.unregister("given")
         return count(self.db, "SELECT count(*) FROM p") > 0
 
-    def allowed(self, number: int, attribute: int, value: str) -> str:
-        """Say how far rows of an attribute may be from a value."""
+    def allowed(self, number: int, attribute: int, value: str, *, of_row: bool = False) -> str:
+        """Say how far a row and its model may be apart, from the model's value or from the row's.
+
+        A share is of the model's value, which is itself off from the row's.
+        """
         value = f"({value})::DOUBLE"  # Whole numbers and decimals have no room for what follows.
         tolerances = self.recorded.inversion.sources[number]
         fit = self.step.sources[number].attributes[attribute].fit
@@ -117,8 +120,9 @@ class BatchCheck:
                 continue
             if pool.form == "absolute":
                 terms.append(f"{amount!r}")
-            else:
-                terms.append(f"({amount!r} * abs({value}) + {tolerances.floor!r})")
+            elif not of_row or amount < 1.0:
+                share = amount / (1.0 - amount) if of_row else amount
+                terms.append(f"({share!r} * abs({value}) + {tolerances.floor!r})")
         if fit is not None and fit.error is not None:
             terms = [f"{fit.error!r}"]
         least = f"least({', '.join(terms)})" if terms else "1e300"
@@ -126,18 +130,23 @@ class BatchCheck:
         return f"(({least})::DOUBLE * {1 + SLACK_SHARE!r} + {slack})"
 
     def tell_at_instants(self) -> None:
-        """Make the table `at_instants`: what was told, added up, at each instant."""
+        """Make the table `at_instants`: what was told, added up, at each instant.
+
+        `size0`, … are what was added up without signs: so much is rounded.
+        """
         step = self.step
         keys = [f"d.k{n}" for n in range(len(step.key))]
         seconds = "((i.t - d.starts) / 1e6)"
-        values = [
-            f"sum(d.sign * {value_sql(n, seconds) if step.sample_us is None else f'd.a{n}'}) "
-            f"AS a{n}"
+        own = [
+            value_sql(n, seconds) if step.sample_us is None else f"d.a{n}"
             for n in range(len(step.attributes))
         ]
+        values = [f"sum(d.sign * {each}) AS a{n}" for n, each in enumerate(own)]
+        values += [f"sum(abs({each})) AS size{n}" for n, each in enumerate(own)]
         holds = "d.starts <= i.t AND (i.t < d.ends OR (d.starts = d.ends AND i.t = d.ends))"
         columns = ", ".join(["d._query AS _query", "i.t AS t", *(
-            f"{own} AS {own[2:]}" for own in keys), *values, "sum(d.sign) AS _sign"])  # fmt: skip
+            f"{own} AS {own[2:]}" for own in keys), *values, "sum(d.sign) AS _sign",
+            "sum(d.sign) FILTER (d.starts < d.ends) > 0 AS lasts"])  # fmt: skip
         group = ", ".join(["d._query", "i.t", *keys])
         self.db.execute(
             f"CREATE OR REPLACE TABLE at_instants AS SELECT {columns} FROM instants AS i "

@@ -9,6 +9,8 @@ from penstock.kinds.model_query.recorded_windows import load_windows, windows_of
 from penstock.kinds.outcomes import count
 
 INSTANTS_MAX, WINDOWED_INSTANTS_MAX = 60, 12
+ADDED_UP = "1e-12"
+"""By how much of all that was added up a sum may be off."""
 NEAR_US = 2
 """Where the answer changes within so many microseconds, it is not compared: ends are rounded."""
 
@@ -70,7 +72,8 @@ def compare_answers(check: BatchCheck) -> None:
     )
     exact = f"{1e-6 + margin!r}"
     differs = " OR ".join(
-        f"abs(o.a{n} - e.a{n}) > {exact} * (1 + abs(e.a{n}))" for n in range(len(step.attributes))
+        f"abs(o.a{n} - e.a{n}) > {exact} * (1 + abs(e.a{n})) + {ADDED_UP} * o.size{n}"
+        for n in range(len(step.attributes))
     )
     wrong = (
         f"SELECT e.*, {', '.join(f'o.a{n} AS told{n}' for n in range(len(step.attributes)))} "

@@ -22,6 +22,7 @@ from penstock.algebra.models import (
     StandingModelQuery,
 )
 from penstock.expressions.connections import connect
+from penstock.expressions.quotation import quoted
 from penstock.kinds.model_query.batch_checks import load_told
 from penstock.kinds.model_query.held_ranges import held_ranges
 from penstock.kinds.model_query.recorded_models import RecordedModels
@@ -168,12 +169,16 @@ class _Drawing:
         title = self._asked.answer.subscription
         if self._chosen.key:
             pairs = zip(step.key, self._chosen.key, strict=True)
-            title += ": " + ", ".join(f"{name} {value}" for (name, _), value in pairs)
+            said = {each.sql: each.name for each in self._logical.outputs}
+            title += ": " + ", ".join(
+                f"{said.get(quoted(name), name)} {value}" for (name, _), value in pairs
+            )
         return Picture(
             title=title,
             panels=[self._panel(name, strands) for name, strands in panels.items()],
             held=self._held(),
             notes=tuple(self._notes),
+            since=None if self._since == LOWEST_TIME else np.datetime64(self._since, "us"),
         )
 
     def _keys(self, number: int, source: ModelSource) -> list[tuple[Any, ...]]:

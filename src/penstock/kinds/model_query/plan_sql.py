@@ -25,11 +25,14 @@ from penstock.algebra.models import (
     Polynomial,
     stages,
 )
+from penstock.models.differences import differences_of, over_differences
 from penstock.models.segments import WIDTH
 
 SECOND = "1e6"
 ROUNDING = "1e-9"
 """By how much of their size values may be off."""
+DIFFERENCES = "1e-3"
+"""So large everything is at least: a difference that was made before is off by what it was of."""
 
 
 def value_sql(attribute: int, seconds: str) -> str:
@@ -46,7 +49,12 @@ def polynomial_sql(polynomial: Polynomial, names: Sequence[str]) -> str:
     >>> polynomial_sql(Polynomial(terms=(Monomial(factor=-2.0, powers=(2, 1)),)), ["a0", "a1"])
     '(-2.0 * a0 * a0 * a1)'
     """
-    return " + ".join(_term_sql(term, names) for term in polynomial.terms) or "0.0"
+    pairs = differences_of(polynomial)
+    apart = list(names)
+    for one, other in pairs:
+        apart[one] = f"({names[one]} - {names[other]})"
+    terms = over_differences(polynomial, pairs).terms
+    return " + ".join(_term_sql(term, apart) for term in terms) or "0.0"
 
 
 def _term_sql(term: Monomial, names: Sequence[str]) -> str:
@@ -69,7 +77,8 @@ def comparison_sql(
     own = polynomial_sql(comparison.polynomial, names)
     sizes = [f"abs{_term_sql(term, names)}" for term in comparison.polynomial.terms]
     weight = sum(abs(term.factor) for term in comparison.polynomial.terms if any(term.powers))
-    near = f"({margin * weight!r} + {ROUNDING} * ({' + '.join([*sizes, f'abs({number})'])}))"
+    sizes = [DIFFERENCES, *sizes, f"abs({number})"]
+    near = f"({margin * weight!r} + {ROUNDING} * ({' + '.join(sizes)}))"
     left = f"(({own}) - {number})"
     comparator = comparison.comparator
     if comparator in {"<", "<="}:
@@ -139,12 +148,19 @@ class PlanSql:
         keys, attributes = len(source.made_key), len(source.attributes)
         seconds = f"((i.t - m.reference) / {SECOND})"
         columns = ["i.t AS t", *(f"m.k{n}" for n in range(keys))]
-        values = [f"sum(m.sign * {value_sql(n, seconds)}) AS a{n}" for n in range(attributes)]
-        group = ", ".join(["i.t", *(f"m.k{n}" for n in range(keys))])
+        values = [f"any_value({value_sql(n, seconds)}) AS a{n}" for n in range(attributes)]
+        group = ", ".join(["i.t", *(f"m.k{n}" for n in range(keys)), "m.serial"])
         holds = "m.starts <= i.t AND (i.t < m.ends OR (m.starts = m.ends AND i.t = m.ends))"
+        # What is taken back of a model goes with it, before values that are left are added up.
+        left = (
+            f"SELECT {', '.join([*columns, *values])}, sum(m.sign) AS sign FROM instants AS i "
+            f"JOIN {table} AS m ON {holds} GROUP BY {group} HAVING sum(m.sign) <> 0"
+        )
+        own = ["t", *(f"k{n}" for n in range(keys))]
+        sums = [f"sum(sign * a{n}) AS a{n}" for n in range(attributes)]
         return (
-            f"SELECT {', '.join([*columns, *values])} FROM instants AS i JOIN {table} AS m "
-            f"ON {holds} GROUP BY {group} HAVING sum(m.sign) > 0",
+            f"SELECT {', '.join([*own, *sums])} FROM ({left}) GROUP BY {', '.join(own)} "
+            "HAVING sum(sign) > 0",
             keys,
             attributes,
         )

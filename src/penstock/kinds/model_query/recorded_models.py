@@ -227,7 +227,7 @@ def _table(
     )
     columns = {
         "_batch": batch, "reference": whole.reference, "starts": starts, "ends": ends,
-        "sign": whole.sign.astype(np.int64),
+        "sign": whole.sign.astype(np.int64), "serial": whole.serial,
     }  # fmt: skip
     keys = {f"k{n}": valued(whole.key[:, n], own) for n, own in enumerate(values)}
     models = {

@@ -18,6 +18,8 @@ GAPS_MAX = STEPS // 8
 """Instants of a window at which there may be no model."""
 EDGES_MAX = 4_000
 SECOND_US = 1_000_000
+JUMP_MOST = 1_000.0
+"""How many times the margin of most windows that of a window may be that is compared."""
 EXTREME_SHARE = 0.05
 """By how much of what it varies an extreme may be beyond the values that were looked at."""
 
@@ -119,7 +121,7 @@ def _aggregated(
     for row in range(found.num_rows):
         groups.setdefault(tuple(own[row] for own in columns), []).append(row)
     rows: list[dict[str, object]] = []
-    margin = 0.0
+    offs: list[float] = []
     for key, places in groups.items():
         own_times, own_values = times[places], values[places]
         for t in wanted.tolist():
@@ -127,6 +129,7 @@ def _aggregated(
             if not inside.any():
                 continue
             value: float | None = None
+            off = 0.0
             grid = t - window.size_us + steps
             at = np.searchsorted(own_times, grid, side="right") - 1
             there = (at >= 0) & (own_times[at] == grid)
@@ -134,15 +137,33 @@ def _aggregated(
             held = window.gap == "hold" and lacking <= GAPS_MAX
             if there[0] and there[-1] and (lacking == 0 or held):
                 # In a gap the last value is held; how it goes on there is not looked at.
-                value, off = _value(window, own_values[inside], own_values[at[1:-1]], lacking)
-                margin = max(margin, off)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    value, off = _value(window, own_values[inside], own_values[at[1:-1]], lacking)
             keys = {name: own for name, own in zip(names, key, strict=True)}
             rows.append({"t": t, **keys, "a0": value})
+            offs.append(off)
+    margin = _margin(offs)
+    rows = [
+        row if off <= margin else {**row, "a0": None} for row, off in zip(rows, offs, strict=True)
+    ]
     schema = pa.schema(
         [("t", pa.int64()), *((name, found.schema.field(name).type) for name in names),
          ("a0", pa.float64())]
     )  # fmt: skip
     return pa.Table.from_pylist(rows, schema=schema), margin
+
+
+def _margin(offs: list[float]) -> float:
+    """Give by how much windows may be off that are compared.
+
+    One in which values jump much farther than elsewhere would excuse whatever the others say.
+
+    >>> _margin([1.0, 2.0, 1e20, float("nan"), 0.0])
+    2.0
+    """
+    known = np.array([off for off in offs if 0.0 < off < np.inf])
+    most = JUMP_MOST * float(np.median(known)) if len(known) else 0.0
+    return float(known[known <= most].max(initial=0.0))
 
 
 def _value(

@@ -17,16 +17,17 @@ def compare_rows(check: BatchCheck, number: int) -> None:
     seconds = "((r._time - m.reference) / 1e6)"
     names = [f"r.a{n}" for n in range(len(source.attributes))]
     values = [
-        f"sum(m.sign * {value_sql(n, seconds).replace('(c', '(m.c')}) AS x{n}"
+        f"any_value({value_sql(n, seconds).replace('(c', '(m.c')}) AS x{n}"
         for n in range(len(source.attributes))
     ]
+    sums = ", ".join(f"sum(sign * x{n}) AS x{n}" for n in range(len(source.attributes)))
     rows = (
         f"SELECT * FROM rows{number} WHERE _release <= {check.batch} "
         f"QUALIFY row_number() OVER (PARTITION BY {group} ORDER BY _place DESC) = 1 "
         f"ORDER BY hash(_place) LIMIT {ROWS_MAX}"
     )
     off = [
-        f"abs(r.a{n} - x{n}) > {check.allowed(number, n, f'x{n}')}"
+        f"abs(r.a{n} - x{n}) > {check.allowed(number, n, f'x{n}')} OR NOT isfinite(x{n})"
         for n in range(len(source.attributes))
     ]
     own = check.recorded.inversion.sources[number].condition
@@ -35,9 +36,11 @@ def compare_rows(check: BatchCheck, number: int) -> None:
         slack = f"NOT ({condition_sql(own, names, 0.0, tight=True)})"
     found = check.db.sql(
         f"SELECT r.*, x.* EXCLUDE (_place) FROM ({rows}) AS r JOIN "
-        f"(SELECT r._place, {', '.join(values)} FROM ({rows}) AS r JOIN models{number} AS m "
-        f"ON m.starts <= r._time AND r._time < m.ends{keys} GROUP BY r._place "
-        f"HAVING sum(m.sign) = 1) AS x USING (_place) "
+        f"(SELECT _place, {sums} FROM ("
+        f"SELECT r._place, {', '.join(values)}, sum(m.sign) AS sign FROM ({rows}) AS r "
+        f"JOIN models{number} AS m ON m.starts <= r._time AND r._time < m.ends{keys} "
+        f"GROUP BY r._place, m.serial HAVING sum(m.sign) <> 0) "
+        f"GROUP BY _place HAVING sum(sign) = 1) AS x USING (_place) "
         f"WHERE ({' OR '.join(off)}) AND NOT ({slack})"
     )
     check.tried.rows += count(check.db, f"SELECT count(*) FROM ({rows})")

@@ -1,8 +1,8 @@
 """A filter over models beside one over tuples, by rows per segment.
 
 The tuple side is one comparison in a compiled loop, a third of a nanosecond: no row can be held
-against a model for less. What models bring to filters are bounds, predictions, and very many
-queries on one stream (`model-thresholds`).
+against a model for less. DuckDB, Spark and Flink filter the same rows. What models bring to filters
+are bounds, predictions, and very many queries on one stream (`model-thresholds`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from penstock.lab.draws import generator
 from penstock.lab.kernels.tuple_queries import tuples_filter
 from penstock.lab.models.break_even import crossover, seconds_each
+from penstock.lab.models.peers import DUCKDB, PeerQuery, beside, peer_runs
 from penstock.lab.models.queries import QueryRun, below, values_at
 from penstock.lab.models.sources import motion_rows, straight_motion
-from penstock.lab.models.workload import moving_objects
+from penstock.lab.models.workload import Motion, moving_objects
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.models.crossings import Crossings
 from penstock.models.netting import netted
@@ -34,6 +36,8 @@ QUERIES, FITTING = 1_000, 1_000
 """So many filters on one stream: over tuples one by one, over models by the index of thresholds.
 They are judged where models stand for so many rows."""
 SIDES = ("models", "tuples")
+PUBLISHED = 1_050
+"""From so many rows per segment on the thesis's filter was cheaper over models."""
 
 
 def run(size: Size) -> Findings:
@@ -74,17 +78,39 @@ def run(size: Size) -> Findings:
     columns = dict(zip(names, zip(*table.rows, strict=True), strict=True))
     found = crossover(PER_SEGMENT[size], columns["models (ns/row)"], columns["tuples (ns/row)"])
     yield at_most("Rows that are answered wrongly, and not near the bound", _misjudged(size), 0)
-    shown = "never" if math.isinf(found) else f"{found:.0f}"
-    yield {"break-even (rows per segment)": shown}
+    yield {"break-even (rows per segment)": _shown(found)}
+    place = PER_SEGMENT[size].index(min(FITTING, PER_SEGMENT[size][-1]))
+    motion = moving_objects(generator(77), OBJECTS, ROWS[size], PER_SEGMENT[size][place])
+    peers = peer_runs(peer_query(motion), size)
+    title = f"Peers over {len(motion):,} rows, {PER_SEGMENT[size][place]:,} rows per segment"
+    yield beside(title, peers, columns["models (ns/row)"][place] * 1e-9)
+    for name, ran in peers.items():
+        if ran.seconds is None:
+            continue
+        costs = [ran.seconds * 1e9] * len(PER_SEGMENT[size])
+        even = crossover(PER_SEGMENT[size], columns["models (ns/row)"], costs)
+        yield {f"break-even, {name} (rows per segment)": _shown(even)}
+        if size != "tiny" and name != DUCKDB:  # Its vectors are as quick as a compiled loop.
+            yield at_most(f"Break-even over {name}, rows", even, PUBLISHED / 2, timed=True)
     if math.isinf(found):
         yield (
             "One filter is never cheaper over models here (published: from 1,050 rows per segment "
             "on): a compiled comparison costs less than holding a row against its model."
         )
     if size != "tiny":
-        place = PER_SEGMENT[size].index(FITTING)
         many, single = (columns[f"{QUERIES} filters over {of}"][place] for of in SIDES)
         yield at_least(f"{QUERIES} filters: tuples over models", single / many, 1, timed=True)
+
+
+def _shown(even: float) -> str:
+    return "never" if math.isinf(even) else f"{even:.0f}"
+
+
+def peer_query(motion: Motion) -> PeerQuery:
+    """Ask for the same."""
+    text = f"SELECT count(*) FROM reports WHERE x < {BOUND!r}"
+    reports = pa.table({"ts": motion.at, "x": motion.x})
+    return PeerQuery(tables={"reports": reports}, text=text, flink=text)
 
 
 def _many(rows: SourceRows) -> int:

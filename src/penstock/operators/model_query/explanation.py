@@ -170,7 +170,8 @@ def _stage_bounds(inverted: Inversion, words: StageWords) -> list[str]:
         if not np.isfinite(amounts).all():
             continue
         for name, own in zip(names, reach(stage, amounts).attributes, strict=True):
-            off = own.offset + float(np.where(own.gain == 0.0, 0.0, own.gain * amounts).sum())
+            counts = (own.gain != 0.0) & (amounts != 0.0)
+            off = own.offset + float((own.gain[counts] * amounts[counts]).sum())
             if np.isfinite(off):
                 found.append(f"{stage.kind}: {name} ± {off:g}")
     return found

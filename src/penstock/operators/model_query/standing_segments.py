@@ -99,5 +99,5 @@ def _stay(held: Segments, now: int, stays: Flags) -> int:
     return segments_stay(
         np.ascontiguousarray(held.key), held.reference, held.low, high, high.view(np.int64),
         models.reshape(count, -1).view(np.int64), held.sign, held.serial, now,
-        np.empty(cells, np.int64), np.empty((3, count if takers else 0), np.int64), stays,
+        np.empty(cells, np.int64), np.empty((4, count if takers else 0), np.int64), stays,
     )  # fmt: skip

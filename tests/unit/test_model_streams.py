@@ -125,6 +125,27 @@ def test_a_stream_goes_with_the_last_that_reads_it(run: DeskRun) -> None:
     assert run.desk.subscription("again").read().num_rows
 
 
+@pytest.mark.parametrize("options", [{}, {"fidelity": "literal"}], ids=["shared", "alone"])
+def test_who_comes_while_no_rows_do_is_told_what_stands(
+    run: DeskRun, options: dict[str, Any]
+) -> None:
+    """At once, and once: by a group that is new, by one that is there, and by restored ones."""
+    run.desk.subscribe(TEXTS["doubled"], name="first", options=options)
+    run.batch(positions=rows(0))
+    for name in ("outside", "doubled"):
+        run.desk.subscribe(TEXTS[name], name=name, options=options)
+    run.batch()
+    said = run.desk.subscription("doubled").read().num_rows
+    assert said > 0
+    run.restart()
+    run.batch()
+    assert run.desk.subscription("doubled").read().num_rows == said
+    run.batch(positions=rows(40))
+    if run.desk.home.facts["record"]:
+        for answer in verify(run.desk.registry, run.desk.log):
+            assert answer.equal and answer.found > 5, (answer, answer.examples)
+
+
 @pytest.mark.parametrize(
     ("sql", "options", "why"),
     [

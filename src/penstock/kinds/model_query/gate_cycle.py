@@ -51,6 +51,8 @@ SEGMENTS_MIN = 200
 """Without so many segments a period goes on."""
 ALARMING = 30
 """A gate that was asked about fewer segments in a batch says nothing of what it costs."""
+CALM = 2
+"""An early look that changes nothing is followed by one at the end of a period."""
 
 
 def readers_of(registry: Registry, stream: str) -> list[str]:
@@ -84,8 +86,8 @@ class StreamSeen:
     """What it came to, whether it was published or not."""
     told: Tally = field(default_factory=Tally)
     """What the stream told last, its histograms among it."""
-    is_alarmed: bool = False
-    """Whether a gate was seen that does not pay any more, since a plan was published last."""
+    calm: int = 0
+    """So many looks are to come before another gate that pays no more brings one early."""
     shares: dict[str, float | None] | None = None
     """By reader: what its first condition lets through, by the histograms of the last look; None:
     nobody has asked yet."""
@@ -161,7 +163,7 @@ class GateCycle(PlanCycle[GatePlan]):
         if seen.batches == 1 and seen.readers != self._askers(batch.group):
             seen.period = min(seen.period, FIRST_PERIOD)
         if seen.batches <= seen.period - MEASURED:
-            if batch.plan is not None and batch.settled and not seen.is_alarmed:
+            if batch.plan is not None and batch.settled and not seen.calm:
                 self._take_alarm(seen, batch.plan.plan)
             return batch.settled and self._is_early(batch.group, seen)
         readers = {name: figures[name] for name in self.conditions(batch.group)}
@@ -174,14 +176,14 @@ class GateCycle(PlanCycle[GatePlan]):
         before = StreamPlan() if batch.plan is None else batch.plan.plan
         seen.counts = seen.counted(before)
         found = seen.found = self.planned(batch.group, seen.counts, before)
-        seen.looks += 1
+        seen.looks, seen.calm = seen.looks + 1, max(seen.calm - 1, 0)
         seen.tried += 0 if found.optimised is None else found.optimised.tried
         seen.readers, seen.shares = self._askers(batch.group), None
         seen.begin()
         if not is_worth(found, before):
             seen.period = min(2 * seen.period, PERIOD_MAX)
             return None
-        seen.period, seen.is_alarmed = FIRST_PERIOD, False
+        seen.period, seen.calm = FIRST_PERIOD, 0
         return Revision(lambda number: GatePlan(number, found.plan))
 
     def _take_alarm(self, seen: StreamSeen, plan: StreamPlan) -> None:
@@ -191,7 +193,7 @@ class GateCycle(PlanCycle[GatePlan]):
             came = taken.get(str(place), 0)
             limit = instance_limit(BUILT_IN["filter"], len(gate.readers))
             if came >= ALARMING and passed.get(str(place), 0) > limit * came:
-                seen.period, seen.is_alarmed = seen.batches + MEASURED, True
+                seen.period, seen.calm = seen.batches + MEASURED, CALM
                 return
 
     def _is_early(self, stream: str, seen: StreamSeen) -> bool:

@@ -35,6 +35,7 @@ SUBSCRIBE easts TO SELECT vessel, avg(x) AS east FROM positions [SIZE 10 SECONDS
 """
 LATER = f"""SELECT vessel, starts, ends, x, status FROM positions {SAILING}
   WHERE x > 2000 OR y > 3000 ERROR WITHIN 10 HORIZON 60 SECONDS"""
+NAMES = ("beyond", "outside", "later", "close", "easts")
 LIMITS = "id,limit\nnear,0\nfar,3000\nnowhere,90000\n"
 FILES, ROWS = 4, 400
 
@@ -48,11 +49,11 @@ def write(place: Path, number: int) -> None:
     path.with_suffix(".tmp").rename(path)
 
 
-def answers(engine: Engine) -> Counter[Any]:
+def answers(engine: Engine, *names: str) -> Counter[Any]:
     """Give everything that subscribers were told, with its batch."""
     return Counter(
         (name, change.batch, change.id, change.sign, repr(change.row))
-        for name in ("beyond", "outside", "later", "close", "easts")
+        for name in names
         for change in engine.subscription(name).changes(follow=False)
     )
 
@@ -91,7 +92,7 @@ def test_both_hosts_tell_the_same(tmp_path: Path) -> None:
             engine.subscribe(LATER, name="later")
             share_gate(engine, "outside", "later")
             engine.run_available()
-            found[host] = answers(engine)
+            found[host] = answers(engine, *NAMES)
             outcome = engine.verify()
             assert outcome.state == "equal", (outcome.findings, outcome.answers)
             assert all(each.expected > 9 for each in outcome.answers), outcome.answers
@@ -100,6 +101,11 @@ def test_both_hosts_tell_the_same(tmp_path: Path) -> None:
             assert "asked once with 1 other shape: outside" in engine.explain("later").text()
             for word in ("bound led back", "rows per segment", "dropped share", "validated"):
                 assert word in text, text
+            # Nothing comes any more: who asks now is told all the same.
+            engine.subscribe(LATER.replace("2000", "1500"), name="quiet")
+            engine.run_available()
+            found[host] += answers(engine, "quiet")
+            assert engine.verify().state == "equal"
     assert found["embedded"] == found["cluster"]
     told = Counter(key[0] for key in found["embedded"])
     assert min(told.values()) > 5, told

@@ -55,7 +55,7 @@ class Life:
             changes = models.queries_of(self.logical, rows, first, drops)
             first += rows.num_rows
             batch = {
-                name: source.batch(int(chance.integers(1, 25)), disorder=late // 2)
+                name: source.batch(int(chance.integers(25)), disorder=late // 2)
                 for name in self.form.relations
             }
             self.turns.append((changes, batch))

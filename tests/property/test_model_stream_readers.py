@@ -105,6 +105,24 @@ def test_forced_migrations_change_no_answer(seed: int) -> None:
     migrated(SharedLife(seed, turns=10, among=GATED), restarts=0.3)
 
 
+@given(seed=seeds)
+@some
+def test_shapes_that_come_and_go_within_a_batch_change_no_answer(seed: int) -> None:
+    """Several versions begin with one batch: groups go and come again, plans follow each other."""
+    life, chance = SharedLife(seed, turns=14, shapes=6, among=GATED), np.random.default_rng(seed)
+    feed = life.feed(planned=True)
+    plain, gated, copy = Shard(life.feed()), Shard(feed), Shard(feed)
+    for version, batch in enumerate(life.batches, start=1):
+        if chance.random() < 0.6:
+            continue
+        assert run(gated, version, batch) == run(plain, version, batch)
+        copy.catch_up(version, gated.deltas())
+        plain.deltas()
+        assert copy.snapshots() == gated.snapshots()
+        if chance.random() < 0.4:
+            gated, copy = moved(copy, feed, "restored"), gated
+
+
 def test_a_thousand_migrations_lose_and_double_nothing() -> None:
     assert migrated(SharedLife(7, turns=500, among=GATED, rows_max=8), restarts=0.05) >= 1_000
 

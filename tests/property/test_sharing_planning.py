@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.models import ModelCondition, ModelConjunction, ModelDisjunction
+from penstock.algebra.models import (
+    Comparator,
+    ModelComparison,
+    ModelCondition,
+    ModelConjunction,
+    ModelDisjunction,
+)
 from penstock.algebra.sharing import SharingPlan
+from penstock.models.conditions import ConditionSolver
+from penstock.models.segments import WIDTH, Segments
 from penstock.models.sharing.containment import fault
 from penstock.models.sharing.covering import covering
 from penstock.models.sharing.shared_plans import SharedPlan
@@ -26,6 +35,7 @@ from penstock.planning.sharing.statistics import (
     UnitCosts,
 )
 from tests.oracle.models import holds
+from tests.support.models import compared
 from tests.support.sharing import (
     SHAPES,
     assert_same_functions,
@@ -98,6 +108,50 @@ def test_the_published_example_of_scaled_pairs_is_covered() -> None:
     exact = np.any([holds(each, points) for each in given], axis=0)
     np.testing.assert_array_equal(holds(covering(given), points), exact)
     assert holds(covering(given), np.array([[1.0, 2.0]])).all()
+
+
+def test_scaled_pairs_are_covered_where_both_attributes_are_0() -> None:
+    """There the one in the middle holds alone."""
+    given = [scaled("<", 1, 1), scaled("<=", 1, 2), scaled("<", 1, 3)]
+    assert holds(covering(given), np.zeros((1, 2))).all()
+
+
+def line(
+    comparator: Comparator, factors: Sequence[float], number: float, times: float
+) -> ModelComparison:
+    """Compare a sum of two attributes with a number, all of it taken so many times."""
+    return compared(
+        comparator, (-number * times, (0, 0)), (factors[0] * times, (1, 0)),
+        (factors[1] * times, (0, 1)),
+    )  # fmt: skip
+
+
+@given(seed=seeds, number=st.sampled_from([0.0, 0.7, 1.2, -2.0]))
+@settings(deadline=None, max_examples=60)
+def test_a_gate_keeps_what_a_reader_finds_however_numbers_are_rounded(
+    seed: int, number: float
+) -> None:
+    """Readers ask nearly the same, times numbers of their own, of lines with few digits."""
+    rng = np.random.default_rng(seed)
+    count = 500
+    models = np.zeros((count, 2, WIDTH))
+    models[:, :, 0] = rng.integers(-40, 41, (count, 2)) / 10
+    models[:, :, 1] = rng.integers(-10, 11, (count, 2)) / 10
+    lines = Segments(
+        np.zeros((count, 1), np.int64), np.arange(count), np.zeros(count),
+        rng.choice([0.0, 1.0, 2.0, 5.0, 10.0], count), models, np.ones(count, np.int8),
+        np.arange(count),
+    )  # fmt: skip
+    factors = [(1.0, 1.0), (1.0, 0.0), (1.0, -0.7), (-1.0, 1.0)][rng.integers(4)]
+    over = bool(rng.integers(2))
+    asked = [
+        line(own, factors, number + rng.choice([0.0, 0.0, 0.1]), rng.choice([1.0, 2.0, 1.8, 3.0]))
+        for own in rng.choice([">", ">="] if over else ["<", "<="], 4)
+    ]
+    passed = ConditionSolver(covering(asked), 2).gate(lines)
+    for each in asked:
+        found, _, _ = ConditionSolver(each, 2).solve(lines.coefficients, lines.low, lines.high)
+        assert np.isin(lines.serial[found], passed.serial).all()
 
 
 @given(seed=seeds, shape=st.sampled_from(SHAPES), queries=st.integers(2, 5))

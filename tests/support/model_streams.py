@@ -80,7 +80,7 @@ class SharedLife:
         for turn in range(turns):
             self.versions.append(self._version(turn + 1, first if turn == 0 else {}))
             self.plans[turn + 1] = dict(self._forced(turn + 1))
-            size = int(chance.integers(0, rows_max))
+            size = int(chance.integers(0, rows_max)) if chance.random() < 0.8 else 0
             self.batches.append({"s": rows.batch(size, disorder=models.SECOND // 2)})
 
     def _version(self, number: int, steps: dict[str, dict[str, Any]]) -> VersionChanges:

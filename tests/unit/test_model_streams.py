@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from penstock.algebra.catalog import Relation
@@ -125,6 +126,27 @@ def test_a_stream_goes_with_the_last_that_reads_it(run: DeskRun) -> None:
     assert run.desk.subscription("again").read().num_rows
 
 
+@pytest.mark.parametrize("options", [{}, {"fidelity": "literal"}], ids=["shared", "alone"])
+def test_who_comes_while_no_rows_do_is_told_what_stands(
+    run: DeskRun, options: dict[str, Any]
+) -> None:
+    """At once, and once: by a group that is new, by one that is there, and by restored ones."""
+    run.desk.subscribe(TEXTS["doubled"], name="first", options=options)
+    run.batch(positions=rows(0))
+    for name in ("outside", "doubled"):
+        run.desk.subscribe(TEXTS[name], name=name, options=options)
+    run.batch()
+    said = run.desk.subscription("doubled").read().num_rows
+    assert said > 0
+    run.restart()
+    run.batch()
+    assert run.desk.subscription("doubled").read().num_rows == said
+    run.batch(positions=rows(40))
+    if run.desk.home.facts["record"]:
+        for answer in verify(run.desk.registry, run.desk.log):
+            assert answer.equal and answer.found > 5, (answer, answer.examples)
+
+
 @pytest.mark.parametrize(
     ("sql", "options", "why"),
     [
@@ -201,9 +223,10 @@ def test_what_a_stream_fails_with_suspends_those_that_read_it(
             assert answer.equal and answer.found > 5, (answer, answer.examples)
 
 
-def watched(run: DeskRun, first: int) -> None:
+def watched(run: DeskRun, first: int, raised: float = 0.0) -> None:
     """Run a batch, and let the engine's watch see what it told."""
-    run.batch(positions=rows(first))
+    came = rows(first)
+    run.batch(positions=came.set_column(1, "x", pc.add(came["x"], raised)))
     logged = run.desk.log.read(run.batches - 1)
     assert logged is not None
     run.desk.watcher.take(
@@ -317,6 +340,26 @@ def test_shapes_that_come_late_share_a_gate_by_what_histograms_say(
     plan = planned(run, stream)
     assert sum(len(gate.readers) for gate in plan.gates) == 6
     assert all(gate.expected is not None and gate.expected < 0.2 for gate in plan.gates)
+
+
+def test_a_gate_that_pays_no_more_is_not_kept_for_a_long_period(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What seldom came comes all the time, all at once: who waited for it is asked alone again."""
+    monkeypatch.setattr(gate_cycle, "SEGMENTS_MIN", 40)
+    monkeypatch.setattr(gate_cycle, "FIRST_PERIOD", 4)
+    for number in range(4):
+        sql = TEXTS["outside"].replace("> 4 OR x < 1", f"> 8.{number} OR x < -3")
+        run.desk.subscribe(sql, name=f"seldom{number}")
+    (stream,) = streams(run)
+    watch = run.desk.watcher.over_group(stream)
+    assert isinstance(watch, ModelWatch)
+    for number in range(36):
+        watched(run, 40 * number)
+    assert planned(run, stream).gates and watch.cycle.seen(stream).period == 32
+    for number in range(36, 44):
+        watched(run, 40 * number, raised=20.0)
+    assert not planned(run, stream).gates
 
 
 def test_a_stream_that_comes_again_has_no_plan_of_its_life_before(

@@ -43,6 +43,8 @@ ALLOWS: dict[Comparator, int] = {
 }
 """Which signs of a difference satisfy a comparator."""
 EVERY_SIGN = BELOW | ZERO | ABOVE
+BEYOND = 1e-9
+"""By which share of its length a gate looks beyond both ends of a segment."""
 PIECES_MIN = 1024
 """How many solutions there is room for at least."""
 
@@ -87,8 +89,15 @@ class ConditionSolver:
         return segments.parts(index, low, high)
 
     def gate(self, segments: Segments) -> Segments:
-        """Give the segments in which the condition holds for an instant, as they are."""
-        index, _, _ = self.solve(segments.coefficients, segments.low, segments.high)
+        """Give the segments in which the condition holds for an instant, as they are.
+
+        Such an instant may be a billionth of the range beyond it: who asks for less may have found
+        it within, as the roots of polynomials that meet there are rounded.
+        """
+        beyond = BEYOND * (segments.high - segments.low)
+        index, _, _ = self.solve(
+            segments.coefficients, segments.low - beyond, segments.high + beyond
+        )
         holds = np.zeros(len(segments), np.bool_)
         holds[index] = True
         return segments if holds.all() else segments.take(holds)

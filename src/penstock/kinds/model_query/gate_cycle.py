@@ -35,6 +35,8 @@ from penstock.operators.model_query.figures import (
 from penstock.operators.model_query.stream_boxes import boxes_by_attribute
 from penstock.planning.selectivity.shares import DrawnShares
 from penstock.planning.selectivity.statistics import SegmentStatistics
+from penstock.planning.sharing.conditions import instance_limit
+from penstock.planning.sharing.unit_costs import BUILT_IN
 from penstock.registry.store import Registry
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.forgetting import keep_named
@@ -47,6 +49,10 @@ followed by one twice as long."""
 NOBODY: Mapping[str, ModelCondition] = {}
 SEGMENTS_MIN = 200
 """Without so many segments a period goes on."""
+ALARMING = 30
+"""A gate that was asked about fewer segments in a batch says nothing of what it costs."""
+CALM = 2
+"""An early look that changes nothing is followed by one at the end of a period."""
 
 
 def readers_of(registry: Registry, stream: str) -> list[str]:
@@ -80,6 +86,8 @@ class StreamSeen:
     """What it came to, whether it was published or not."""
     told: Tally = field(default_factory=Tally)
     """What the stream told last, its histograms among it."""
+    calm: int = 0
+    """So many looks are to come before another gate that pays no more brings one early."""
     shares: dict[str, float | None] | None = None
     """By reader: what its first condition lets through, by the histograms of the last look; None:
     nobody has asked yet."""
@@ -155,6 +163,8 @@ class GateCycle(PlanCycle[GatePlan]):
         if seen.batches == 1 and seen.readers != self._askers(batch.group):
             seen.period = min(seen.period, FIRST_PERIOD)
         if seen.batches <= seen.period - MEASURED:
+            if batch.plan is not None and batch.settled and not seen.calm:
+                self._take_alarm(seen, batch.plan.plan)
             return batch.settled and self._is_early(batch.group, seen)
         readers = {name: figures[name] for name in self.conditions(batch.group)}
         seen.note(figures[batch.group], readers)
@@ -166,15 +176,25 @@ class GateCycle(PlanCycle[GatePlan]):
         before = StreamPlan() if batch.plan is None else batch.plan.plan
         seen.counts = seen.counted(before)
         found = seen.found = self.planned(batch.group, seen.counts, before)
-        seen.looks += 1
+        seen.looks, seen.calm = seen.looks + 1, max(seen.calm - 1, 0)
         seen.tried += 0 if found.optimised is None else found.optimised.tried
         seen.readers, seen.shares = self._askers(batch.group), None
         seen.begin()
         if not is_worth(found, before):
             seen.period = min(2 * seen.period, PERIOD_MAX)
             return None
-        seen.period = FIRST_PERIOD
+        seen.period, seen.calm = FIRST_PERIOD, 0
         return Revision(lambda number: GatePlan(number, found.plan))
+
+    def _take_alarm(self, seen: StreamSeen, plan: StreamPlan) -> None:
+        """Let a period end soon in which a gate passes so much that it costs more than it saves."""
+        taken, passed = seen.told.by(GATE_TAKEN), seen.told.by(GATE_PASSED)
+        for place, gate in enumerate(plan.gates):
+            came = taken.get(str(place), 0)
+            limit = instance_limit(BUILT_IN["filter"], len(gate.readers))
+            if came >= ALARMING and passed.get(str(place), 0) > limit * came:
+                seen.period, seen.calm = seen.batches + MEASURED, CALM
+                return
 
     def _is_early(self, stream: str, seen: StreamSeen) -> bool:
         """Say whether to look within a long period: others read, of whom histograms tell."""

@@ -31,7 +31,7 @@ from penstock.lab.sharing import migrating
 from penstock.lab.sharing.ungated_replay import differing_rows
 from penstock.lab.timing import say
 
-STREAMS = sized(2, 5, 10)
+STREAMS = sized(2, 5, 20)
 """Streams, each read by shapes of its own."""
 PLANS = sized(5, 20, 50)
 """Plans that every stream is forced to, on each host: each when the one before is in force."""

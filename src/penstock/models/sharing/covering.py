@@ -3,7 +3,8 @@
 Of conjunctions, terms that compare the same with a number, or the same pair of attributes, are
 covered by the weakest of them. What has no such term in common is covered by an OR, of as few terms
 as are found: each one is an equation. Terms of attributes that not all speak of are left out. The
-covering condition may hold more often than it must, never less often.
+covering condition may hold more often than it must, never less often, however numbers are rounded:
+so what stands for another term has its factors, or those times a power of two.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import frexp
 from typing import Literal
 
 from penstock.algebra.models import (
@@ -19,8 +21,6 @@ from penstock.algebra.models import (
     ModelCondition,
     ModelConjunction,
     ModelDisjunction,
-    Monomial,
-    Polynomial,
 )
 
 Number = float | Fraction
@@ -37,12 +37,14 @@ ALWAYS = ModelConjunction(terms=())
 class CoverSide:
     """What terms have in common that the weakest of them covers: a form and the side of it.
 
-    With `scaled`, the form is a pair of attributes x, y, and terms are `x < number · y`.
+    With `scaled`, the form is a pair of attributes x, y, and terms are `x < number · y`. What terms
+    multiply all of it with is `scale`, but for a power of two: others are rounded otherwise.
     """
 
     form: Form
     direction: Direction
     scaled: bool
+    scale: float
     attributes: frozenset[int] = field(init=False, compare=False)
     """The attributes that it speaks of."""
     code: int = field(init=False, compare=False)
@@ -50,7 +52,7 @@ class CoverSide:
     def __post_init__(self) -> None:
         own = frozenset(place for powers, _ in self.form for place, p in enumerate(powers) if p)
         object.__setattr__(self, "attributes", own)
-        object.__setattr__(self, "code", hash((self.form, self.direction, self.scaled)))
+        object.__setattr__(self, "code", hash((self.form, self.direction, self.scaled, self.scale)))
 
     def __hash__(self) -> int:
         return self.code
@@ -83,6 +85,7 @@ CoverExtents = Mapping[CoverSide, CoverExtent]
 def covering(conditions: Sequence[ModelCondition]) -> ModelCondition:
     """Give a condition that holds whenever one of these does.
 
+    >>> from penstock.algebra.models import Monomial, Polynomial
     >>> def below(number):
     ...     return ModelComparison(comparator="<", polynomial=Polynomial(terms=(
     ...         Monomial(factor=-number, powers=(0,)), Monomial(factor=1.0, powers=(1,)))))
@@ -193,6 +196,7 @@ def _edges(term: ModelComparison) -> Iterable[tuple[CoverSide, CoverEdge]]:
     if scaled:
         number = -form[1][1]
         form = (form[0], (form[1][0], 1.0))
+    scale, _ = frexp(abs(lead))
     own: tuple[Comparator, ...] = (term.comparator,)
     if term.comparator == "=":
         own = ("<=", ">=")
@@ -200,7 +204,7 @@ def _edges(term: ModelComparison) -> Iterable[tuple[CoverSide, CoverEdge]]:
         seen = comparator if lead > 0 else FLIPPED[comparator]
         direction: Direction = "below" if seen in ("<", "<=") else "above"
         edge = CoverEdge(number, replace(term, comparator=comparator))
-        yield CoverSide(form, direction, scaled), edge
+        yield CoverSide(form, direction, scaled, scale), edge
 
 
 def _over(number: float, lead: float) -> Number:
@@ -256,24 +260,17 @@ def _any_of(own: Sequence[CoverExtents]) -> ModelCondition:
 
 
 def _term(side: CoverSide, extent: CoverExtent) -> ModelCondition:
-    """Give the weakest term of a side; of scaled pairs, by the sign of the second attribute."""
+    """Give the weakest term of a side; of scaled pairs two: which it is the second's sign says.
+
+    Of `x < y` and `x < 3 * y` the first is the weaker where y is below 0, the second elsewhere. The
+    other never holds alone, so an OR of both need not ask for the sign.
+    """
     if not side.scaled:
         return (extent.most if side.direction == "below" else extent.least).term
-    closed = extent.least.is_closed or extent.most.is_closed
-    least, most = (
-        _closed(edge.term) if closed else edge.term for edge in (extent.least, extent.most)
-    )
     if extent.least.number == extent.most.number:
-        return most
-    powers, _ = side.form[1]
-    second = Polynomial(terms=(Monomial(factor=1.0, powers=powers),))
-    above = ModelComparison(polynomial=second, comparator=">=")
-    below = ModelComparison(polynomial=second, comparator="<")
-    if side.direction == "above":
-        least, most = most, least
-    return ModelDisjunction(
-        terms=(ModelConjunction(terms=(above, most)), ModelConjunction(terms=(below, least)))
-    )
+        return extent.least.term
+    # Where both attributes are 0, a term between the two may hold that is closed.
+    return ModelDisjunction(terms=(_closed(extent.most.term), _closed(extent.least.term)))
 
 
 def _closed(term: ModelComparison) -> ModelComparison:
@@ -282,4 +279,4 @@ def _closed(term: ModelComparison) -> ModelComparison:
 
 
 def _order(side: CoverSide) -> tuple[object, ...]:
-    return (sorted(side.attributes), side.direction, side.scaled, str(side.form))
+    return (sorted(side.attributes), side.direction, side.scaled, side.scale, str(side.form))

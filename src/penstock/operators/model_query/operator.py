@@ -104,6 +104,7 @@ class ModelQueryOperator:
     ) -> None:
         self._step = step
         self._flow = SegmentFlow(step)
+        self._none = Segments.none(len(step.key), len(step.attributes))
         self._standing = StandingSegments(len(step.key), len(step.attributes))
         self._queries = Queries(entry_schema(step), ())
         self._births = Births(1)
@@ -170,7 +171,7 @@ class ModelQueryOperator:
         self._counts = counts = Tally()
         runs = self._inflow.process(batch, counts)
         if runs is None:
-            return []
+            return self._tell_newborn()
         counts[TAKEN] += sum(len(run.segments) for run in runs)
         bears = self._bear()
         begun = self._answers.begun(self._standing.segments, self._now)
@@ -181,6 +182,18 @@ class ModelQueryOperator:
         self._count(said, lost)
         counts[RESULTS] += sum(len(own.query) for own in results)
         self._rounds.append(self._inflow.round(runs, bears))
+        return results
+
+    def _tell_newborn(self) -> list[Results]:
+        """Tell new queries what stands, in a batch that brings nothing."""
+        if not self._is_unborn or self._inflow.is_new:
+            return []
+        self._bear()
+        begun = self._answers.begun(self._standing.segments, self._now)
+        self._begin([], self._now)
+        self._rounds.append(SegmentRound.of_reader(bears=True, begun=self._now))
+        results = self._answers.tell(begun, self._none, self._now)
+        self._counts[RESULTS] += sum(len(own.query) for own in results)
         return results
 
     def _settle(self, said: Segments) -> int:

@@ -7,7 +7,13 @@ import pyarrow as pa
 import pytest
 
 from penstock.kernels.hash_tables import EMPTY, pairs_deduplicate
-from penstock.operators.shared.codes import STRONG, BranchCodes, NumberCodes, TextCodes
+from penstock.operators.shared.codes import (
+    STRONG,
+    BranchCodes,
+    NumberCodes,
+    TextCodes,
+    text_buffers,
+)
 
 
 @pytest.mark.parametrize("weak", [STRONG, 3, 0])
@@ -25,6 +31,16 @@ def test_texts_with_equal_hashes_are_told_apart(weak: int) -> None:
     assert codes.find(asked.cast(pa.large_string())).tolist() == expected
     kept = codes.keep(np.array([again[3], again[6]]))
     assert kept.find(pa.array(["ab", "x" * 9, "a"])).tolist() == [0, 1, -1]
+
+
+def test_texts_are_of_one_type_to_kernels_wherever_they_lie() -> None:
+    """Else kernels are compiled twice, once of them while events wait."""
+    built = pa.array(["a", "bc"])
+    offsets, data = (each.to_pybytes() for each in built.buffers()[1:])
+    received = pa.StringArray.from_buffers(2, pa.py_buffer(offsets), pa.py_buffer(data))
+    assert built.buffers()[2].is_mutable > received.buffers()[2].is_mutable
+    for texts in (built, received, built[:0]):
+        assert not text_buffers(texts)[0].flags.writeable
 
 
 def test_numbers_keep_their_codes_while_the_table_grows(seed: int) -> None:

@@ -63,7 +63,7 @@ class Contest(Generic[M]):
             self.bits += 1
         self._choice = Choice(names, memory=memory / 2**self.bits)
         self._choice.chosen = 0 if first is None else names.index(first)
-        self._found: Ints = np.zeros(len(names) + 1, dtype=np.int64)
+        self._found = [0] * (len(names) + 1)
         self.miniatures = {name: make(name, self.bits) for name in names}
         self.since, self.switches, self.settled_at = 0, 0, 0
 
@@ -86,8 +86,8 @@ class Contest(Generic[M]):
 
     def record(self, now: int) -> None:
         """Let what was counted so far count for the choice."""
-        self._choice.record(self._found[:-1], int(self._found[-1]))
-        self._found[:] = 0
+        self._choice.record(self._found[:-1], self._found[-1])
+        self._found = [0] * len(self._found)
         self.settled_at = now
 
     def settle(
@@ -95,7 +95,7 @@ class Contest(Generic[M]):
     ) -> bool:
         """Put the best policy of late in force; say whether it is another."""
         names = self._choice.names
-        able = np.array([name not in unable for name in names])
+        able = [name not in unable for name in names]
         if not self._choice.settle(able, None if favoured is None else names.index(favoured)):
             return False
         self._switched(now)
@@ -137,7 +137,7 @@ class Contest(Generic[M]):
         """Give everything that decides what comes next."""
         found: Arrays = {
             "numbers": np.array([self.since, self.switches, self.settled_at], dtype=np.int64),
-            "found": self._found.copy(),
+            "found": np.array(self._found, dtype=np.int64),
         }
         found |= {f"choice.{part}": each for part, each in self._choice.arrays().items()}
         for name, miniature in self._numbered():
@@ -147,7 +147,7 @@ class Contest(Generic[M]):
     def restore_choice(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from what `arrays` gave, but for the miniatures: their policies come first."""
         self.since, self.switches, self.settled_at = arrays["numbers"].tolist()
-        self._found = np.array(arrays["found"], dtype=np.int64)
+        self._found = arrays["found"].tolist()
         self._choice.restore(part_of(arrays, "choice."))
 
     def restore_miniatures(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.vocabulary.batches import Flags, Floats, Ints
+from penstock.vocabulary.batches import Floats
 
 MARGIN = 0.005
 """Who takes over must have had so many more hits, in shares."""
@@ -31,10 +31,10 @@ class Choice:
     >>> choice = Choice(("LFU", "LRU"), memory=1000.0)
     >>> for _ in range(5):
     ...     choice.record([10, 30], 100)
-    >>> choice.settle(np.array([True, True])), choice.names[choice.chosen]
+    >>> choice.settle([True, True]), choice.names[choice.chosen]
     (True, 'LRU')
     >>> choice.record([20, 20], 100)
-    >>> choice.settle(np.array([True, True]))
+    >>> choice.settle([True, True])
     False
     >>> choice.record([40, 0], 100)
     >>> choice.yield_to(0), choice.names[choice.chosen]
@@ -54,32 +54,36 @@ class Choice:
         """Of the leads of one over another, time by time."""
         self._seen, self._times = 0.0, 0.0
 
-    def record(self, hits: Sequence[int] | Ints, references: int) -> None:
+    def record(self, hits: Sequence[int], references: int) -> None:
         """Count the hits that every policy had in so many references."""
         keep = math.exp(-references / self._memory)
         fresh = self._fresh = np.asarray(hits, dtype=np.float64)
-        leads = _squared_leads(fresh)
         self._hits = keep * self._hits + fresh
-        self._squares = keep * self._squares + leads
+        self._squares = keep * self._squares + _squared_leads(fresh)
         self._seen = keep * self._seen + references
-        self._times = keep * self._times + float(leads.any())
+        self._times = keep * self._times + float(min(hits) != max(hits))
 
-    def settle(self, able: Flags, favoured: int | None = None) -> bool:
+    def settle(self, able: Sequence[bool], favoured: int | None = None) -> bool:
         """Let another policy take over if it did clearly better; say whether one did.
 
         A policy that is not able to go on gives way to the best in any case. One that is favoured
         need not be better, and must be clearly worse to be left.
         """
-        hits = np.where(able, self._hits, -1.0)
+        # Policies are few: for so few numbers an operation on arrays costs more than all of this.
+        hits = [own if can else -1.0 for own, can in zip(self._hits.tolist(), able, strict=True)]
         if favoured is not None and able[favoured]:
             hits[favoured] += FAVOUR * math.sqrt(hits[favoured])
         if able[self.chosen]:
             unsure = DEVIATIONS * (1.0 + FEW / max(self._times, 1.0))
-            chance = unsure * np.sqrt(self._squares[self.chosen])
-            hits -= (1.0 + MARGIN) * hits[self.chosen] + chance
+            least = (1.0 + MARGIN) * hits[self.chosen]
+            squares = self._squares[self.chosen].tolist()
+            hits = [
+                own - (least + unsure * math.sqrt(square))
+                for own, square in zip(hits, squares, strict=True)
+            ]
             # Who is in force has no lead over itself.
             hits[self.chosen] = 0.0
-        before, self.chosen = self.chosen, int(np.argmax(hits))
+        before, self.chosen = self.chosen, hits.index(max(hits))
         return self.chosen != before
 
     def yield_to(self, other: int) -> bool:

@@ -12,6 +12,8 @@ import pyarrow as pa
 from penstock.algebra.inputs import InputShape
 from penstock.algebra.joins import JoinKind, JoinStep, Mode
 from penstock.algebra.physical import BranchShape
+from penstock.kernels.routes import rows_restore, tuples_cut
+from penstock.kernels.skylines import picks_pack
 from penstock.operators.join.band import STRATEGIES as BAND
 from penstock.operators.join.entries import entry_schema
 from penstock.operators.join.operator import JoinOperator
@@ -34,6 +36,7 @@ STRATEGIES: dict[JoinKind, tuple[str, ...]] = {
 }
 DYNAMIC = "dynamic"
 MODES: tuple[Mode, ...] = get_args(Mode)
+NO_WORDS, NO_ROWS = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
 
 
 def warm_up(step: JoinStep | None) -> None:
@@ -41,6 +44,7 @@ def warm_up(step: JoinStep | None) -> None:
 
     The router may choose any strategy. Without a step, all kinds in both modes.
     """
+    _rare()
     if step is None:
         for kind, mode in product(STRATEGIES, MODES):
             for band in ("x", "number") if kind == "band_join" else (None,):
@@ -53,6 +57,15 @@ def warm_up(step: JoinStep | None) -> None:
     routed = (*STRATEGIES[step.kind], DYNAMIC)
     for strategy in dict.fromkeys(routed if step.strategy == DYNAMIC else (step.strategy,)):
         _run(step.kind, strategy, band, step.mode)
+
+
+@cache
+def _rare() -> None:
+    """Call what small groups do not come to: they cut no batch, and pack no skylines."""
+    picks_pack(NO_WORDS, NO_WORDS, NO_WORDS, NO_ROWS, NO_ROWS)
+    choices = np.empty(0, dtype=np.uint8)
+    tuples_cut(NO_WORDS, NO_ROWS, choices, NO_WORDS, NO_WORDS, NO_ROWS, NO_ROWS)
+    rows_restore(NO_ROWS, NO_ROWS)
 
 
 @cache

@@ -14,6 +14,7 @@ from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import AUTO, LOOKUP_POLICIES, Lookup, Memory, PolicyName
 from penstock.algebra.physical import BranchShape
+from penstock.kernels.lookup_caches import keys_slice
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.rehearsal import rehearse
@@ -42,6 +43,7 @@ class Nowhere:
 
 def warm_up(step: LookupJoinStep | None) -> None:
     """Run small groups through everything that a step may need, once per process and policy."""
+    keys_slice(np.empty(0, dtype=np.int64), 1, np.empty(0, dtype=np.bool_))  # of large caches only
     policies = LOOKUP_POLICIES if step is None else (step.lookup.memory.policy,)
     for key, policy in product(("key", "text"), policies):
         _run(key, policy)

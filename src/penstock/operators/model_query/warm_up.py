@@ -27,7 +27,10 @@ from penstock.algebra.models import (
     Polynomial,
     Threshold,
 )
+from penstock.kernels.coefficient_cells import segments_draw
+from penstock.models.coefficient_histograms import CoefficientHistogram
 from penstock.models.plans import SegmentPlan
+from penstock.models.segments import Segments
 from penstock.operators.model_query.operator import ModelQueryOperator
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.rehearsal import rehearse
@@ -50,6 +53,18 @@ ALWAYS = ModelConjunction(terms=())
 def warm_up(_step: ModelQueryStep | None = None) -> None:
     """Run small groups through everything that any step may need, once per process."""
     _run()
+    _count()
+
+
+@cache
+def _count() -> None:
+    """Count segments as a source does that several shapes share, and as a shard after a crash."""
+    none = Segments.none(1, 1)
+    histogram = CoefficientHistogram(2)
+    histogram.count(none, 0)
+    histogram.restore(histogram.arrays())
+    histogram.bins()
+    segments_draw(none.key, none.reference, none.sign, 0, 0, 0, np.empty(1, dtype=np.int64))
 
 
 @cache

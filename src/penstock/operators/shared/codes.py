@@ -139,14 +139,19 @@ class TextCodes:
 
 
 def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """Give the bytes of an array of texts and where each begins (one more for the end)."""
+    """Give the bytes of an array of texts and where each begins (one more for the end).
+
+    Nobody may write to the bytes, as in most of Arrow's memory: kernels are compiled only once.
+    """
     large = pa.types.is_large_string(texts.type)
     buffers = texts.buffers()
     if len(texts) == 0 or buffers[1] is None:
         return np.frombuffer(b"", dtype=np.uint8), np.zeros(len(texts) + 1, dtype=np.int64)
     stored = np.frombuffer(buffers[1], dtype=np.int64 if large else np.int32)
     offsets: Ints = stored[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    return np.frombuffer(buffers[2] if buffers[2] is not None else b"", dtype=np.uint8), offsets
+    data = np.frombuffer(buffers[2] if buffers[2] is not None else b"", dtype=np.uint8)
+    data.flags.writeable = False
+    return data, offsets
 
 
 class BranchCodes:

@@ -212,13 +212,13 @@ def test_a_policy_that_cannot_go_on_gives_way() -> None:
     choice = Choice(("LFU", "HEEB"), memory=1000.0)
     for _ in range(6):
         choice.record([5, 50], 100)
-    assert choice.settle(np.array([True, True])) and choice.chosen == 1
-    assert choice.settle(np.array([True, False])) and choice.chosen == 0
-    assert not choice.settle(np.array([True, False]))
+    assert choice.settle([True, True]) and choice.chosen == 1
+    assert choice.settle([True, False]) and choice.chosen == 0
+    assert not choice.settle([True, False])
 
 
 def test_a_lead_of_one_burst_is_not_enough() -> None:
-    able = np.array([True, True])
+    able = [True, True]
     choice = Choice(("LFU", "LRU"), memory=10_000.0)
     choice.record([100, 160], 400)
     assert not choice.settle(able)
@@ -231,7 +231,7 @@ def test_a_lead_of_one_burst_is_not_enough() -> None:
 
 
 def test_a_lead_that_comes_and_goes_is_not_enough() -> None:
-    able = np.array([True, True])
+    able = [True, True]
     choice = Choice(("LFU", "LRU"), memory=10_000.0)
     for _ in range(8):
         choice.record([100, 120], 400)
@@ -240,7 +240,7 @@ def test_a_lead_that_comes_and_goes_is_not_enough() -> None:
 
 
 def test_a_favoured_policy_need_not_be_better_and_is_left_if_clearly_worse() -> None:
-    able = np.array([True, True])
+    able = [True, True]
     choice = Choice(("LFU", "HEEB"), memory=10_000.0)
     choice.record([100, 100], 400)
     assert not choice.settle(able)

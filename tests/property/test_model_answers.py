@@ -162,11 +162,13 @@ def test_answers_keep_their_bound(style: str, turn: int, seed: int, tmp_path: Pa
     whole = str(chance.choice(sorted(WHOLE)))
     open_, (text, need) = words(chance), WHOLE[whole]
     rows, batches = MishapRows(chance, style, lateness), list[pa.Table]()
+    # A piece through a huge row crosses all numbers within the microsecond of the row before.
+    forms = sorted(FORMS.keys() - {"fit"} if style == "huge" else FORMS)
     with DeskRun(tmp_path / "home", relation(lateness)) as run:
         run.desk.subscribe(text.format(**open_), "whole")
         names = ["whole"]
         for number in range(5):
-            for name in chance.choice(sorted(FORMS), 2 if number in (0, 2) else 0, replace=False):
+            for name in chance.choice(forms, 2 if number in (0, 2) else 0, replace=False):
                 asked = FORMS[name].format(**words(chance))
                 given = [{key: each[key] for key in each if key == "id" or f":{key}" in asked}
                          for each in EACH] if ":p" in asked else None  # fmt: skip

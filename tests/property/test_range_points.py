@@ -73,7 +73,7 @@ def test_answers_change_as_a_recomputation_says(seed: int) -> None:
         changes = answers.tell(messages)
         was, now = ([oracle.least(side, each) for each in asked] for side in (before, table))
         expected = [
-            (k, a or 0, a is None, b or 0, b is None)
+            (k, a or 0, b or 0, b is None)
             for k, (a, b) in enumerate(zip(was, now, strict=True))
             if a != b
         ]

@@ -95,9 +95,6 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
     One of an older format is migrated first, and `tell` is told so; one of a newer is refused.
     """
     path = path.resolve()
-    if path.is_file():
-        fact = f"{path} is a file, and no Penstock home."
-        raise PenstockError("ENG-003", fact, "Choose an empty or new directory.")
     with writing(path):
         finish_move(path)
         make_directory(path)

@@ -163,7 +163,7 @@ class PostgresqlViewStore(SqlStore):
             self._undo()
             raise unkept(self.definition, str(error)) from None
         except driver_.Error as error:
-            if _is_gone(driver_, error, begun):
+            if _is_gone(driver_, error, begun, STATEMENT_MS):
                 self.close()
                 raise gone(self.definition, self._url, str(error)) from None
             self._undo()
@@ -254,7 +254,7 @@ class PostgresqlViewStore(SqlStore):
         self._run(f"SELECT {self._layout.table(f'flush{input_}')}()")
 
 
-def _is_gone(errors: Any, error: Exception, begun: float, allowed_ms: int = STATEMENT_MS) -> bool:
+def _is_gone(errors: Any, error: Exception, begun: float, allowed_ms: int) -> bool:
     """Say whether an error is of the server or of the way to it, and not of what was asked.
 
     `begun` is when it was asked: whoever cancels a statement before its time is not its rows.

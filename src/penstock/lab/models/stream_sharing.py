@@ -7,6 +7,7 @@ one in twenty keeps a moving average. All sides see the same batches, one after 
 
 from __future__ import annotations
 
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from penstock.lab.models.gate_costs import gate_costs
 from penstock.lab.models.stream_sides import SYMBOLS, SideGates, differing, rows_of, side, texts
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
+from penstock.models.shapes import source_shape
+from penstock.models.source_histograms import SourceHistograms
+from penstock.operators.model_query.stream_operator import ModelStreamOperator
 
 SHAPES = sized((20,), (100, 400), (100, 1_000))
 ROWS = sized(1_000, 20_000, 50_000)
@@ -61,6 +65,35 @@ def run(size: Size) -> Findings:
     )  # fmt: skip
     yield at_most("Answers that gates change", differs, 0)
     yield from gate_costs(size)
+    yield from _upkeep(size)
     if size != "tiny":
         yield at_least("All shapes alone over shared", ratio, 5, timed=True)
         yield at_most("Share of planning in the first thousand batches", shares, 0.01, timed=True)
+
+
+def _upkeep(size: Size) -> Findings:
+    """Say what share of a run with one filter it takes to keep its stream's histograms."""
+    chance = generator(7)
+    one = side("one filter", texts(2, chance)[1:], shared=True)
+    gates = SideGates(one)
+    stream = one.shard.operator(gates.stream)
+    assert isinstance(stream, ModelStreamOperator)
+    histograms = SourceHistograms(source_shape(one.steps[gates.stream].source).degrees)
+    kept_s, changes = 0.0, 0
+    batches = 10 * BATCHES[size]
+    for batch in range(batches):
+        one.process({"ticks": rows_of(batch, ROWS[size], chance)})
+        made = stream.changed(net=False, reader="")
+        changes += len(made)
+        started = thread_time()
+        histograms.count(made)
+        kept_s += thread_time() - started
+    share = kept_s / sum(one.spent_s)
+    rows = [(batches, batches * ROWS[size], changes, 1e3 * sum(one.spent_s), 1e3 * kept_s, share)]
+    yield Table(
+        "One filter over one stream, milliseconds of processor time",
+        ("batches", "rows", "changes of segments", "run", "histograms", "share"),
+        rows,
+    )
+    if size != "tiny":
+        yield at_most("Keeping histograms, of a run with one filter", share, 0.05, timed=True)

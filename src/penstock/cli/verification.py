@@ -13,7 +13,7 @@ from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, home_of
 from penstock.delivery.log import ResultLog
 from penstock.engine import Desk
-from penstock.engine.home_verification import Outcome, State, verify_home
+from penstock.engine.home_verification import Outcome, State, refuse_unrecorded, verify_home
 from penstock.engine.losses import loss_words
 from penstock.engine.verification import verify
 from penstock.kinds.outcomes import SubscriptionOutcome
@@ -27,6 +27,7 @@ def verify_target(target: Path, home: Path | None, screen: Screen) -> State:
     place = target if target.is_dir() and home is None else home_of(target, home)
     desk = Desk(existing_home(place))
     try:
+        refuse_unrecorded(desk)  # before it is said that anything is asked
         with _advancing(desk, screen) as advance:
             outcome = verify_home(desk, advance)
     finally:

@@ -68,17 +68,22 @@ def verify_home(desk: Desk, progress: Progress = lambda _name, _done, _all: None
     Answers are compared only where the files are those that were written: a damaged one is named
     and not read. Where manifests are missing nobody can say what the answers are.
     """
+    refuse_unrecorded(desk)
+    found, inspected = inspect_home(desk)
+    if inspected.is_readable:
+        found.answers = verify(desk.registry, desk.log, progress, inspected.damaged)
+        found.losses = _losses(desk, found.answers, range(inspected.first, inspected.newest + 1))
+    return found
+
+
+def refuse_unrecorded(desk: Desk) -> None:
+    """Say that nothing can be asked of a home whose input was not kept."""
     if not desk.home.facts.get("record"):
         raise PenstockError(
             "VER-001",
             f"{desk.home.path} was not recorded, so its input cannot be asked again.",
             "Begin a new home with record=True, or run the script with --record in one.",
         )
-    found, inspected = inspect_home(desk)
-    if inspected.is_readable:
-        found.answers = verify(desk.registry, desk.log, progress, inspected.damaged)
-        found.losses = _losses(desk, found.answers, range(inspected.first, inspected.newest + 1))
-    return found
 
 
 def inspect_home(desk: Desk) -> tuple[Outcome, Inspected]:

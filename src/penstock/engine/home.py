@@ -96,6 +96,9 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
     """
     path = path.resolve()
     with writing(path):
+        if path.is_file():
+            fact = f"{path} is a file, and no Penstock home."
+            raise PenstockError("ENG-003", fact, "Choose an empty or new directory.")
         finish_move(path)
         make_directory(path)
     marker = path / MARKER

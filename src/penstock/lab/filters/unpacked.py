@@ -49,9 +49,9 @@ class RowProcessor(StatefulProcessor):
         sections = assemble([("group", result) for result in results], {"events": table}, False)
         part = Part(version=1, rows_in=len(frame), sections=sections)
         self._head.update((len(frame),))
-        yield pd.DataFrame(
-            {"key": [int(key[0])], "step": [0], "payload": [part_to_bytes(part)]}  # nobody goes on from it
-        )
+        # Nobody goes on from the step.
+        payload = part_to_bytes(part)
+        yield pd.DataFrame({"key": [int(key[0])], "step": [0], "payload": [payload]})
 
     def close(self) -> None:
         """Leave the operator for the next batch."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.catalog import RELATION_KINDS, Relation
+from penstock.algebra.catalog import RELATION_KINDS, Catalog, Relation
 from penstock.algebra.physical import signature
 from penstock.engine.home import Home
 from penstock.engine.registration import draft_declaration
@@ -183,6 +183,7 @@ def declare_relation(
     """
     with registry.reserve():
         declaration = Declaration(relation=relation, source=source)
+        refuse_timeless(relation, registry.catalog)
         known = registry.catalog.get(relation.name.lower())
         if replaces and known is not None:
             if registry.declarations[relation.name.lower()] == declaration:
@@ -234,6 +235,28 @@ def declare_relation(
 
 
 def _refuse_other_source(name: str, known: Declaration, source: Source) -> None:
+def refuse_timeless(relation: Relation, catalog: Catalog) -> None:
+    """Refuse an event time that holds no times; one that a home knows already may stay."""
+    column = relation.event_time
+    known = catalog.get(relation.name.lower())
+    if column is None or (known is not None and known.event_time == column):
+        return
+    times = [each.name for each in relation.schema if pa.types.is_timestamp(each.type)]
+    if column in times:
+        return
+    remedy = (
+        "Make it a TIMESTAMP or TIMESTAMPTZ, in the list of columns or in the DataFrame; or leave "
+        "event_time out."
+    )
+    raise PenstockError(
+        "CAT-017",
+        f"The event time {column!r} of {relation.name!r} is {relation.schema.field(column).type}, "
+        "which is no point in time.",
+        f"Choose one of: {', '.join(times)}." if times else remedy,
+        option="event_time",
+    )
+
+
     """Refuse another source for a known relation; two DataFrames cannot be told apart."""
     here, there = source.name, known.source.name
     if here is None or there is None or settled_source(there) == here:

@@ -20,6 +20,7 @@ from penstock.registry.store import Registry
 from penstock.spark.source_texts import settled_source
 from penstock.spark.sources import open_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds.catalogue import WORLDS
 
@@ -161,7 +162,7 @@ def refuse_used(registry: Registry, relation: Relation) -> None:
         shown = ", ".join(users[:USERS_SHOWN]) + (", …" if len(users) > USERS_SHOWN else "")
         raise PenstockError(
             "ENG-061",
-            f"{relation.name!r} is used by {len(users):,} subscriptions: {shown}.",
+            f"{relation.name!r} is used by {counted(len(users), 'subscription')}: {shown}.",
             "Drop them first, or declare another stream or table beside it.",
         )
 
@@ -182,8 +183,8 @@ def declare_relation(
     place of one that is not used yet.
     """
     with registry.reserve():
-        declaration = Declaration(relation=relation, source=source)
         refuse_timeless(relation, registry.catalog)
+        declaration = Declaration(relation=relation, source=source)
         known = registry.catalog.get(relation.name.lower())
         if replaces and known is not None:
             if registry.declarations[relation.name.lower()] == declaration:
@@ -234,7 +235,6 @@ def declare_relation(
             registry.publish(Draft(declarations=[news]))
 
 
-def _refuse_other_source(name: str, known: Declaration, source: Source) -> None:
 def refuse_timeless(relation: Relation, catalog: Catalog) -> None:
     """Refuse an event time that holds no times; one that a home knows already may stay."""
     column = relation.event_time
@@ -257,6 +257,7 @@ def refuse_timeless(relation: Relation, catalog: Catalog) -> None:
     )
 
 
+def _refuse_other_source(name: str, known: Declaration, source: Source) -> None:
     """Refuse another source for a known relation; two DataFrames cannot be told apart."""
     here, there = source.name, known.source.name
     if here is None or there is None or settled_source(there) == here:

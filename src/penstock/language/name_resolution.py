@@ -219,8 +219,10 @@ class Names:
         if len(scopes) > 1:
             who = "Neither" if len(scopes) == 2 else "No"
             fact = f"{who} relation has a column {identifier.name!r}."
-        whose = "Its" if len(scopes) == 1 else "Their"
-        remedy = suggestion(identifier.name, known, f"{whose} columns are: {listing(known)}.")
+        columns = f"{'Its' if len(scopes) == 1 else 'Their'} columns are: {listing(known)}."
+        remedy = suggestion(identifier.name, known, columns)
+        if self.source.text[: identifier.meta.get("start", 0)].rstrip().endswith("@"):
+            remedy = f"Write :{identifier.name} for a parameter; @ is the absolute value. {columns}"
         raise self.source.error("SQL-020", fact, remedy, at=identifier)
 
     def _resolve_parameter(self, node: exp.Placeholder) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
@@ -37,6 +38,12 @@ def test_a_file_that_is_not_what_it_says_stops_nothing_for_good(
     assert error.value.code == "SRC-005"
     assert bad.name in error.value.fact
     assert error.value.remedy
+    wider = pq.read_table(pa.BufferReader(good))
+    place = wider.schema.get_field_index("x")
+    pq.write_table(wider.set_column(place, "x", wider["x"].cast(pa.int64(), safe=False)), bad)
+    feeder.date(bad, 1)
+    with pytest.raises(ps.PenstockError, match=rf"SRC-006.*{bad.name} .*INT64.*'x'.*as double"):
+        engine.run_available()
     assert bag(sub.read(), "n") == Counter(
         (row["n"],) for row in feeder.tables[0].to_pylist() if row["x"] < 50
     )

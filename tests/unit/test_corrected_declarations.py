@@ -13,9 +13,10 @@ from penstock.algebra.catalog import Relation
 from penstock.engine import Desk
 from penstock.engine.declarations import declare_relation, undeclare_relation
 from penstock.engine.home import Home
+from penstock.engine.registration import draft_declaration
 from penstock.language.parser import parse
 from penstock.language.statements import CreateRelation, DropRelation
-from penstock.registry.records import Source
+from penstock.registry.records import Declaration, Source
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 
@@ -74,6 +75,17 @@ def test_another_event_time_or_lateness_is_not_passed_over(desk: Desk) -> None:
         with pytest.raises(PenstockError, match=r"\[ENG-049\].*event time ts, lateness 60 sec"):
             declare_relation(desk.registry, desk.home, other, Source(name="rate"))
     declare_relation(desk.registry, desk.home, STREAM, Source(name="rate"))
+
+
+def test_an_event_time_is_a_time_unless_the_home_has_it_otherwise(desk: Desk) -> None:
+    """A home that was begun when such a declaration was taken goes on."""
+    registry, home, source = desk.registry, desk.home, Source(name="rate")
+    text = replace(STREAM, name="older", event_time="v")
+    with pytest.raises(PenstockError, match=r"\[CAT-017\] .* 'v' of 'older' is int64.*: ts\."):
+        declare_relation(registry, home, text, source)
+    registry.publish(draft_declaration(Declaration(relation=text, source=source)))
+    declare_relation(registry, home, text, source)
+    assert again(desk).catalog["older"].event_time == "v"
 
 
 def test_other_options_of_a_source_are_kept_for_later_runs(desk: Desk) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.cli import explanation, run
 from penstock.cli.screen import Screen
-from penstock.engine import Desk
+from penstock.engine import Desk, relations
 from penstock.engine.early_checks import check_early
 from penstock.vocabulary.errors import PenstockError
 
@@ -50,6 +50,13 @@ WRONG = {
     "columns that are not told": ("CREATE STREAM l FROM 'json:{}'", "SRC-004", "Declare", ""),
     "an event time": (
         TRADES.format("rows = 5").replace("'ts'", "'tz'"), "CAT-002", "Choose one of", "event_time",
+    ),
+    "an event time that is none": (
+        TRADES.format("rows = 5").replace("'ts'", "'price'"),
+        "CAT-017", "Choose one of: ts.", "event_time",
+    ),
+    "one in a list of columns": (
+        f"{LINES} OPTIONS (event_time = 'note')", "CAT-017", "TIMESTAMPTZ", "event_time",
     ),
     "a rate": (TRADES.format("rate = -1"), "ENG-031", "Give a number", "rate"),
     "a column of a made-up world": (
@@ -132,3 +139,16 @@ def test_commands_tell_it_before_they_start_spark(
         run.run_script(script, run.RunOptions(home=tmp_path / "own"), Screen())
     with pytest.raises(PenstockError, match=r"SRC-010.*symbls"):
         explanation.explain_target(str(script), None, Screen())
+
+
+def test_python_is_told_it_before_spark_starts_too(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relations, "local_session", lambda: pytest.fail("Spark was started"))
+    declare = relations.Relations(desk).declare
+    columns = {"at": "BIGINT", "day": "DATE"}
+    for column in columns:
+        with pytest.raises(PenstockError, match=rf"CAT-017.*'{column}'.*or leave event_time out"):
+            declare("stream", "s", f"csv:{tmp_path / 'in'}", column, columns=columns)
+    with pytest.raises(PenstockError, match=r"CAT-017.*'Price'.*double"):
+        declare("stream", "s", f"parquet:{tmp_path / 'rows'}", "price")

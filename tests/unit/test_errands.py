@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.engine import Desk, errands
-from penstock.engine.errands import ANSWER, ASKED, DIRECTORY, Errands, ask
+from penstock.engine.errands import ANSWER, ASKED, DIRECTORY, Done, Errands, ask
+from penstock.engine.registration import REFUSALS_SHOWN
 from penstock.engine.scripts import execute
 from penstock.storage import disk
 from penstock.storage.files import write_json
@@ -37,9 +38,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 def served(desk: Desk) -> Iterator[Errands]:
     """What the engine of a home does while it runs."""
 
-    def carry_out(script: str, directory: Path) -> int:
-        execute(desk, script, directory=directory)
-        return desk.registry.version
+    def carry_out(script: str, directory: Path) -> Done:
+        return execute(desk, script, directory=directory).done(desk.registry.version)
 
     served = Errands(desk.home.path, carry_out)
     served.begin()
@@ -79,6 +79,22 @@ def test_another_process_drops_and_subscribes(desk: Desk, served: Errands, tmp_p
     assert refused.stderr.startswith("REG-001")
     assert [each.name for each in desk.subscriptions()] == ["more"]
     assert left_behind(desk) == []
+
+
+def test_rows_that_are_refused_are_told(desk: Desk, served: Errands, tmp_path: Path) -> None:
+    """They were left out without a word."""
+    (tmp_path / "rows.csv").write_text("id,x\n" + "".join(f"r{n},none\n" for n in range(7)))
+    home, each = str(desk.home.path), f"FOR EACH ROW OF '{tmp_path / 'rows.csv'}'"
+    text = f"SUBSCRIBE more TO {TEXT} {each}"
+    told = CliRunner().invoke(app, ["sql", home, text])
+    assert told.exit_code == 0 and told.stdout.startswith("Done, from version ")
+    first, *others = told.stderr.splitlines()
+    assert first == "7 rows were refused" and len(others) == REFUSALS_SHOWN
+    assert others[0].startswith("  more, row 0: REG-005 ")
+    told = CliRunner().invoke(app, ["sql", home, text.replace("more", "again"), "--json"])
+    found = json.loads(told.stdout)
+    assert (found["refused"], len(found["refusals"])) == (7, REFUSALS_SHOWN)
+    assert found["refusals"][1].items() >= {"subscription": "again", "row": 1}.items()
 
 
 def test_another_process_creates_and_drops_a_view(desk: Desk, served: Errands) -> None:
@@ -121,7 +137,7 @@ def test_what_is_taken_and_not_answered_is_told(
     assert told.value.code == "ENG-066"
     (left,) = left_behind(desk)
     assert left.endswith(errands.TAKEN)
-    Errands(desk.home.path, lambda _script, _directory: 0)
+    Errands(desk.home.path, lambda _script, _directory: Done(version=0))
     assert left_behind(desk) == []
 
 
@@ -132,19 +148,19 @@ def test_errands_of_before_are_not_done(desk: Desk) -> None:
     write_json(root / f"old{ASKED}", {"script": "DROP SUBSCRIPTION x", "directory": "/"})
     done = list[str]()
 
-    def does(script: str, _directory: Path) -> int:
+    def does(script: str, _directory: Path) -> Done:
         done.append(script)
-        return 1
+        return Done(version=1)
 
     served = Errands(desk.home.path, does)
     served.begin()
-    assert ask(desk.home.path, "KEEP ALL") == 1
+    assert ask(desk.home.path, "KEEP ALL") == Done(version=1)
     served.finish()
     assert (done, left_behind(desk)) == (["KEEP ALL"], [])
 
 
 def test_a_failure_or_a_damaged_errand_is_answered(desk: Desk) -> None:
-    def fails(_script: str, _directory: Path) -> int:
+    def fails(_script: str, _directory: Path) -> Done:
         raise ZeroDivisionError("no")
 
     served = Errands(desk.home.path, fails)

@@ -101,7 +101,7 @@ def test_a_name_inside_a_condition_is_refused_with_a_code(desk: Desk, where: str
 
 def test_objects_say_what_they_are(desk: Desk, tmp_path: Path) -> None:
     made = desk.subscribe("SELECT x FROM t WHERE x < 1 AND k = '<b>'", name="below")
-    assert repr(desk) == f"Desk({str(tmp_path / 'home')!r}, 1 standing queries of 1 subscriptions)"
+    assert repr(desk) == f"Desk({str(tmp_path / 'home')!r}, 1 standing query of 1 subscription)"
     explained = desk.explain("below")
     assert str(explained) == explained.text() == made.explain()
     assert explained._repr_html_().startswith("<pre>SELECT x FROM t WHERE x &lt; 1")

@@ -161,7 +161,7 @@ def test_commands_on_a_home(run: DeskRun, tmp_path: Path) -> None:
     assert copied["last_batch"] == facts["last_batch"]
     told = CliRunner().invoke(app, ["sql", home, " -- nothing"])
     assert (told.exit_code, told.stderr[:7]) == (2, "SQL-002")
-    assert "2 standing queries of 1 subscriptions" in " ".join(asked("status", home).split())
+    assert "2 standing queries of 1 subscription" in " ".join(asked("status", home).split())
     listed = json.loads(asked("list", home, "--json"))
     assert [each["name"] for each in listed["subscriptions"]] == ["above"]
     assert "above" in asked("list", home)

@@ -109,6 +109,17 @@ def test_parameters_of_two_columns_keep_their_own_type():
     assert branch.residual.columns == ("size",)
 
 
+def test_an_at_is_no_parameter_and_is_not_taken_for_an_absolute_value_unseen() -> None:
+    """`price > @price`, as SQL Server has it, matched nothing, whatever rows were given."""
+    each = pa.schema([("id", pa.string()), ("price", pa.float64())])
+    for text in ("price > @price", "price > @ PRICE OR size > 2"):
+        assert code_of(text, each) == "SQL-044"
+    for text, given in (
+        ("price > @price", None), ("price > abs(price)", each), ("@price < :price", each),
+    ):  # fmt: skip
+        plan(text, given)
+
+
 def test_parameters_without_a_value_are_of_any_type():
     assert plan("price > :n", pa.schema([("n", pa.null())])).parameters == {"n": pa.float64()}
 

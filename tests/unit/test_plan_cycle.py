@@ -104,7 +104,7 @@ class Toy:
     """A home with a group of the toy kind, and the watch over it."""
 
     def __init__(self, desk: Desk) -> None:
-        self.registry = desk.registry
+        self.desk, self.registry = desk, desk.registry
         self.notices: list[str] = []
         house = House(
             registry=desk.registry,
@@ -177,6 +177,18 @@ def test_a_group_is_watched_and_replanned_as_a_version_of_its_own(toy: Toy) -> N
     toy.batch(3, rows=2)
     assert toy.cycle.seen == [(0, 1, True), (1, 1, True), (2, 1, False), (3, 2, True)]
     assert toy.entries == [{"every": 4}]
+
+
+def test_another_process_knows_which_plan_a_batch_ran_under(toy: Toy) -> None:
+    """A batch that is run again after a crash was told to have followed the newest plan."""
+    toy.register(1)
+    first = toy.registry.version
+    toy.batch(0, rows=2)
+    later = Toy(toy.desk)
+    assert later.cycle.book.standing(GROUP) == toy.cycle.book.standing(GROUP)
+    later.batch(1, rows=2, version=first)
+    later.batch(2, rows=20)
+    assert later.cycle.seen == [(1, 1, False), (2, 2, True)]
 
 
 def test_a_planner_that_refuses_ends_no_run_and_is_told_once(toy: Toy) -> None:

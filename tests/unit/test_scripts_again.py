@@ -46,7 +46,7 @@ def test_rows_that_were_edited_are_told_and_change_nothing(desk: Desk, tmp_path:
     path.write_text(ROWS.replace("31.5", "32") + "carla,s3,\n")
     (text,) = told(desk, path)
     assert text.startswith(f"[REG-028] {path} has 2 rows that do not stand as queries of 'alerts'")
-    assert "and 1 that stand are not in it" in text
+    assert "and 1 that stands is not in it" in text
     assert desk.registry.version == version
     desk.subscription("alerts").alter(each=[{"id": "bert", "sensor": "s2", "above": 32}])
     desk.subscription("alerts").add([{"id": "carla", "sensor": "s3", "above": None}])
@@ -74,4 +74,4 @@ def test_rows_without_ids_are_compared_by_their_values(desk: Desk, tmp_path: Pat
     assert len(desk.subscription("alerts")) == 2
     assert told(desk, path) == []
     path.write_text("sensor,above\ns1,29\n")
-    assert ["1 rows that do not stand" in text for text in told(desk, path)] == [True]
+    assert ["1 row that does not stand" in text for text in told(desk, path)] == [True]

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock.engine.errands import Errands
+from penstock.engine.errands import Done, Errands
 from penstock.engine.scripts import execute
 from penstock.server import gate, lines, reception, served_home
 from penstock.server.access import ALL, AccessTokens
@@ -63,9 +63,8 @@ def served(run: OrderRun) -> Iterator[ServedOrders]:
 def engine(run: OrderRun) -> Iterator[None]:
     """Do what the engine of a home does with errands while it runs."""
 
-    def carry_out(script: str, directory: Path) -> int:
-        execute(run.desk, script, directory=directory)
-        return run.desk.registry.version
+    def carry_out(script: str, directory: Path) -> Done:
+        return execute(run.desk, script, directory=directory).done(run.desk.registry.version)
 
     errands = Errands(run.desk.home.path, carry_out, run.desk.kept.read)
     errands.begin()
@@ -80,6 +79,9 @@ def there_and_back(client: httpx.Client) -> None:
     assert made.status_code == 201, made.text
     told = made.json()
     assert (told["name"], told["queries"], told["given"]) == ("it's", 2, 3)
+    (row,) = told["refusals"]
+    assert (told["refused"], row["row"], row["code"]) == (1, 1, "REG-005")
+    assert "none" in row["reason"]
     assert client.get("/subscriptions/it's").json()["queries"] == 2
     assert refused(client.post("/subscriptions", json=asked)) == (409, "REG-002")
     assert client.delete("/subscriptions/it's?id=x").json()["version"] > told["version"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,10 @@ from penstock.kinds.view import KIND
 from penstock.kinds.view.reading import StoredView
 from penstock.storage.files import write_json
 from penstock.views import duckdb_store, postgresql_store
-from penstock.views.addresses import OWNER, claim_store, open_view, view_file
+from penstock.views.addresses import claim_store, open_view, view_file
 from penstock.views.dropped_stores import dropped, reclaim_dropped
-from penstock.views.errors import StoreGoneError
+from penstock.views.errors import StoreGoneError, StoreTurnError
+from penstock.views.owners import OWNER
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Tally
 from tests.support import postgres
@@ -114,6 +116,55 @@ def test_a_view_that_another_home_keeps_is_refused(
     assert (schemas(postgresql, step), list(dropped(second))) == (1, [])
     mine.store.drop()
     mine.close()
+
+
+def test_a_home_that_is_copied_leaves_views_elsewhere_to_the_first(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    """Both are known there by one name: each was given what the other's turns told."""
+    bound, first, copy, away = view(store=postgresql.url()), *map(tmp_path.joinpath, "abc")
+    step, changes = bound.step(), Changes(1)
+    KIND.make_way(first, step, None)
+    began = operator(bound, first)
+    began.process(changes.batch(most=20))
+    again = operator(bound, first, began.snapshot())  # after a kill: the server knows of nothing
+    again.process(batch := changes.batch(most=20))
+    shutil.copytree(first, copy)
+    theirs = operator(bound, copy, began.snapshot())
+    with pytest.raises(EvaluationError, match=f"VIEW-017.*{first}"):
+        theirs.process(batch)
+    stored(step, copy).forget(is_running=True)
+    reclaim_dropped(copy)
+    assert (schemas(postgresql, step), list(dropped(copy))) == (1, [])
+    (tmp_path / "same").symlink_to(first)
+    open_view(step, tmp_path / "same", 1).close()
+    first.rename(away)
+    moved = operator(bound, away, again.snapshot())
+    moved.process(changes.batch(most=20))
+    with pytest.raises(EvaluationError, match=f"VIEW-017.*{away}"):
+        operator(bound, copy).process(batch)
+    moved.store.drop()
+    for each in (began, again, moved):
+        each.close()
+
+
+def test_of_a_home_and_a_copy_that_do_not_see_each_other_one_takes_turns(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    step, first, copy = view(store=postgresql.url()).step(), tmp_path / "first", tmp_path / "copy"
+    claim_store(step, first)
+    mine = open_view(step, first, 1)
+    shutil.copytree(first, copy)
+    hidden = first.rename(tmp_path / "hidden")  # as another machine sees it
+    theirs = open_view(step, copy, 1)
+    assert theirs.turn(1, {}, lambda *_: ((), "")).number == 1
+    hidden.rename(first)
+    with pytest.raises(StoreTurnError, match=f"VIEW-017.*{copy}"):
+        mine.turn(1, {}, lambda *_: ((), ""))
+    assert theirs.turn(2, {}, lambda *_: ((), "")).number == 2
+    theirs.drop()
+    for each in (mine, theirs):
+        each.close()
 
 
 def test_of_homes_that_make_one_view_at_once_one_has_it(

@@ -15,6 +15,7 @@ from penstock.cli.screen import Screen
 from penstock.kinds.advice import AdviceTable, TraceReplay, percent
 from penstock.kinds.traces import read_trace
 from penstock.language.memory_checks import ROWS_MAX
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 
@@ -127,9 +128,13 @@ def _side(keys: Sequence[str], number: int) -> list[str]:
 
 
 def _show(told: dict[str, Any], found: AdviceTable | None, screen: Screen) -> None:
-    read = ", ".join(f"{each['file']} ({each['rows_read']:,} rows)" for each in told["files"])
-    results = f", {told['results']:,} results" if "results" in told else ""
-    screen.out.print(f"{read}: {told['rows_replayed']:,} rows replayed{results}", soft_wrap=True)
+    read = ", ".join(
+        f"{each['file']} ({counted(each['rows_read'], 'row')})" for each in told["files"]
+    )
+    results = f", {counted(told['results'], 'result')}" if "results" in told else ""
+    screen.out.print(
+        f"{read}: {counted(told['rows_replayed'], 'row')} replayed{results}", soft_wrap=True
+    )
     if found is None:
         screen.out.print(told["advice"], soft_wrap=True)
         return

@@ -19,6 +19,7 @@ from penstock.cli.screen import Screen
 from penstock.engine import Engine, Notice
 from penstock.engine.losses import loss_words
 from penstock.kinds.table import KINDS
+from penstock.vocabulary.counts import counted
 
 STOPPING = (
     "Stopping after the batch in hand; Ctrl-C again gives it up, and the next run repeats it."
@@ -54,7 +55,7 @@ class Board:
         table.add_column(style="cyan")
         table.add_column(justify="right", min_width=13)
         table.add_column()
-        groups = f"in {counts['groups']:,} groups, registry version {reading.version:,}"
+        groups = f"in {counted(counts['groups'], 'group')}, registry version {reading.version:,}"
         table.add_row("standing queries", f"[bold]{counts['queries']:,}[/]", groups)
         for name, rate, total, line in (
             ("events", reading.events_per_s, reading.events, reading.events_trend),
@@ -93,7 +94,8 @@ class Board:
         yield (
             f"{self._meter.elapsed_s:5.0f} s  {reading.events_per_s:,.0f} events/s  "
             f"{reading.matches_per_s:,.0f} matches/s  batch {_ms(reading.batch_s)}  "
-            f"{counts['queries']:,} queries in {counts['groups']} groups  "
+            f"{counted(counts['queries'], 'query', 'queries')} in "
+            f"{counted(counts['groups'], 'group')}  "
             f"version {reading.version}" + (f"  slow path {slow:,}" if slow else "")
         )
         for name, words in self._memory_words():

@@ -13,7 +13,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from penstock.cli.screen import Screen
+from penstock.cli.screen import Screen, were_refused
 from penstock.cli.scripts import existing_home, read_home
 from penstock.delivery.change_texts import row_text
 from penstock.delivery.changes import Change
@@ -32,6 +32,7 @@ from penstock.language.statements import (
     Resume,
     Subscribe,
 )
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 
 SOURCELESS = (Subscribe, CreateView, DropSubscription, DropSink, Resume, Keep)
@@ -141,16 +142,17 @@ def show_status(home: Path, screen: Screen) -> None:
         f"{', recorded' if facts['recorded'] else ''})",
         "engine": "not running" if runs is None else f"runs in process {runs}",
         "host": facts["host"] or "not settled: it never ran",
-        "stands": f"{facts['queries']:,} standing queries of {facts['subscriptions']:,} "
-        f"subscriptions in {facts['groups']:,} groups, version {facts['version']:,}",
+        "stands": f"{counted(facts['queries'], 'standing query', 'standing queries')} of "
+        f"{counted(facts['subscriptions'], 'subscription')} in "
+        f"{counted(facts['groups'], 'group')}, version {facts['version']:,}",
         "batches": f"{facts['batches']:,}",
         "kept": facts["retention"]
         + (f", from batch {facts['first_batch']:,} on" if facts["first_batch"] else ""),
     }
     if last is not None:
         lines["last batch"] = (
-            f"number {last['number']:,}, committed {last['committed']}: {last['rows']:,} rows, "
-            f"{last['matches']:,} matches"
+            f"number {last['number']:,}, committed {last['committed']}: "
+            f"{counted(last['rows'], 'row')}, {counted(last['matches'], 'match', 'matches')}"
         )
     for name, rest in facts["suspended"].items():
         ids = [each for each in rest["ids"] if each != name]
@@ -161,7 +163,7 @@ def show_status(home: Path, screen: Screen) -> None:
         where = f" ({sink['address']})" if sink["address"] else ""
         lines[f"sink {sink['name']} of {sink['subscription']}"] = f"{taken}{where}"
     lines["size"] = ", ".join(
-        f"{part} {size_words(size['bytes'])} in {size['files']:,} files"
+        f"{part} {size_words(size['bytes'])} in {counted(size['files'], 'file')}"
         for part, size in sizes.items()
         if size["files"]
     )
@@ -281,16 +283,21 @@ def carry_out(home: Path, text: str, screen: Screen) -> None:
                 f"{words} is not carried out on a home from outside.",
                 "Write it into the script that `penstock run` is given, or use `penstock explain`.",
             )
-    version = carried_out(existing_home(home), text)
+    done = carried_out(existing_home(home), text)
     if screen.as_json:
-        screen.result({"version": version})
+        screen.result(asdict(done))
         return
-    screen.out.print(f"Done, from version {version:,} on.", markup=False)
+    screen.out.print(f"Done, from version {done.version:,} on.", markup=False)
+    if done.refused:
+        screen.progress.print(were_refused(done.refused), markup=False, style="yellow")
+        for row in done.refusals:
+            words = "  {subscription}, row {row}: {code} {reason}".format_map(row)
+            screen.progress.print(words, markup=False)
 
 
 def resume_queries(home: Path, name: str, screen: Screen) -> None:
     """Let a suspended subscription run again."""
-    version = carried_out(existing_home(home), f"RESUME {quoted(name)}")
+    version = carried_out(existing_home(home), f"RESUME {quoted(name)}").version
     if screen.as_json:
         screen.result({"resumed": name, "version": version})
         return
@@ -301,9 +308,9 @@ def drop_queries(home: Path, name: str, ids: tuple[str, ...], screen: Screen) ->
     """Drop a subscription, or some of its standing queries."""
     asked = ", ".join("'" + each.replace("'", "''") + "'" for each in ids)
     which = f" WHERE ID IN ({asked})" if ids else ""
-    version = carried_out(existing_home(home), f"DROP SUBSCRIPTION {quoted(name)}{which}")
+    version = carried_out(existing_home(home), f"DROP SUBSCRIPTION {quoted(name)}{which}").version
     if screen.as_json:
         screen.result({"dropped": name, "ids": list(ids), "version": version})
         return
-    what = f"{len(ids):,} standing queries of {name}" if ids else name
+    what = f"{counted(len(ids), 'standing query', 'standing queries')} of {name}" if ids else name
     screen.out.print(f"Dropped {what}, from version {version:,} on.", markup=False)

@@ -14,6 +14,7 @@ from penstock.cli.screen import Screen
 from penstock.cli.scripts import read_home
 from penstock.engine.plots import plot
 from penstock.kinds.pictures import ExpectedCrossing, Panel, Picture, Strand
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 
@@ -69,9 +70,9 @@ def plot_subscription(
     for note in picture.notes:
         screen.progress.print(f"[dim]{note}[/]")
     screen.out.print(
-        f"{picture.title}: {facts['rows']:,} rows, {facts['segments']:,} segments, "
-        f"{facts['answers']:,} answers, {expected:,} expected before "
-        f"they came: {path}", markup=False,
+        f"{picture.title}: {counted(facts['rows'], 'row')}, "
+        f"{counted(facts['segments'], 'segment')}, {counted(facts['answers'], 'answer')}, "
+        f"{expected:,} expected before they came: {path}", markup=False,
     )  # fmt: skip
 
 
@@ -150,8 +151,8 @@ def _draw_strand(axes: Axes, strand: Strand, colour: str, band: str) -> None:
         axes.plot(curve.at[0], curve.value[0], "o", color=colour, ms=3.2, zorder=4)
     for curve in strand.ahead:
         axes.plot(curve.at, curve.value, color=colour, lw=1.2, ls=ahead, zorder=4)
-    axes.plot([], [], ".", color=ROW, ms=4, label=f"{len(strand.at):,} rows{of}")
-    label = f"{len(strand.segments):,} segments in their band"
+    axes.plot([], [], ".", color=ROW, ms=4, label=f"{counted(len(strand.at), 'row')}{of}")
+    label = f"{counted(len(strand.segments), 'segment')} in their band"
     axes.plot([], [], "o-", color=colour, ms=3.2, lw=1.2, label=label)
     if strand.withdrawn:
         label = f"{len(strand.withdrawn):,} withdrawn"

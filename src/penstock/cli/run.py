@@ -14,7 +14,7 @@ from rich.table import Table
 from penstock.cli.board import Board, follow, news_of
 from penstock.cli.interruption import Halt
 from penstock.cli.meter import Meter
-from penstock.cli.screen import Screen
+from penstock.cli.screen import Screen, were_refused
 from penstock.cli.scripts import home_of, read_script
 from penstock.cli.startup import compile_kernels, start_spark
 from penstock.delivery.change_texts import line_of
@@ -23,14 +23,15 @@ from penstock.engine import Engine, Subscription
 from penstock.engine.early_checks import check_early
 from penstock.engine.figures import OPERATORS_MS
 from penstock.engine.losses import loss_words
+from penstock.engine.registration import first_refusals
 from penstock.engine.runner import HostName
 from penstock.kinds.table import KINDS
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import ROWS_WAITING
 
 DRAIN_S_MAX = 10.0
-REFUSALS_SHOWN = 5
 SHORT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*s?\s*")
 
 
@@ -92,10 +93,10 @@ def duration_us(text: str) -> int:
 
 def still_waiting(rows: int, home: Path) -> PenstockError:
     """Say that a run has ended before a database answered for all rows."""
-    counted = "1 row waits" if rows == 1 else f"{rows:,} rows wait"
+    waiting = counted(rows, "row waits", "rows wait")
     return PenstockError(
         "LKP-012",
-        f"{counted} for a database that does not answer. Nothing is lost: they are kept in {home}.",
+        f"{waiting} for a database that does not answer. Nothing is lost: they are kept in {home}.",
         "Start the database and run again, which goes on with them; or give it longer: --patience.",
     )
 
@@ -108,10 +109,9 @@ def _tell_refusals(subscriptions: list[Subscription], screen: Screen) -> None:
             screen.progress.print(f"{subscription.name}: {words}", markup=False, style="yellow")
         if receipt is None or not receipt.refused.num_rows:
             continue
-        rows = receipt.refused.num_rows
-        words = f"{subscription.name}: {rows:,} rows were refused"
+        words = f"{subscription.name}: {were_refused(receipt.refused.num_rows)}"
         screen.progress.print(words, markup=False, style="yellow")
-        for row in receipt.refused.slice(0, REFUSALS_SHOWN).to_pylist():
+        for row in first_refusals(receipt):
             words = f"  row {row['row']}: {row['code']} {row['reason']}"
             screen.progress.print(words, markup=False)
 
@@ -203,7 +203,8 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         where = f"Batch {notice.batch}. " if notice.batch >= 0 else ""
         screen.out.print(f"{where}{notice.text}", markup=False, soft_wrap=True)
     screen.out.print(
-        f"{facts['events']:,} events, {facts['matches']:,} matches; micro-batches: "
+        f"{counted(facts['events'], 'event')}, {counted(facts['matches'], 'match', 'matches')}; "
+        "micro-batches: "
         f"{facts['batches']:,}; {facts['seconds']:.1f} s; registry version {facts['version']:,}."
     )
     if facts["batch_ms"] is not None and facts["operators_ms"] is not None:

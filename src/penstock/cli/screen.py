@@ -21,6 +21,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 
 PIPE_COLUMNS = 100
@@ -102,6 +103,11 @@ def show_error(error: PenstockError) -> None:
     if error.place is not None:
         text.append(f"\n  at {error.place}")
     _console(stderr=True).print(text, soft_wrap=True)
+
+
+def were_refused(rows: int) -> str:
+    """Count rows of parameters that were refused."""
+    return counted(rows, "row was refused", "rows were refused")
 
 
 def _console(*, stderr: bool, quiet: bool = False) -> Console:

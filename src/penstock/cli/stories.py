@@ -11,6 +11,7 @@ import numpy as np
 from penstock.delivery.log import LoggedBatch
 from penstock.registry.records import Block
 from penstock.registry.store import Registry
+from penstock.vocabulary.counts import counted
 
 COMPANY = (2, 9)
 """A story of an event that thousands waited for is no clearer than one that a few did."""
@@ -51,7 +52,7 @@ def _story(registry: Registry, batch: LoggedBatch) -> tuple[str, str] | None:
 def _sentence(registry: Registry, row: dict[str, Any], waiting: Any) -> str:
     traded = (
         f"{row['symbol']} traded at {row['price']:,.2f} × {row['size']:,} on {row['venue']}: "
-        f"{len(waiting):,} standing {'query' if len(waiting) == 1 else 'queries'} waited for it"
+        f"{counted(len(waiting), 'standing query', 'standing queries')} waited for it"
     )
     example: dict[str, str] = {}
     for block, queries in registry.owners(waiting):

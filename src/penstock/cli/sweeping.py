@@ -18,6 +18,7 @@ from penstock.cli.screen import Screen
 from penstock.cli.scripts import read_home, read_script
 from penstock.engine.sweeps import COMBINATIONS_MAX, SweepReport, SweepRequest, Values, sweep
 from penstock.kinds.sweeps import SEGMENTS
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 
 SHOWN_MAX = 200
@@ -162,7 +163,7 @@ def _show(report: SweepReport, out: Path | None, screen: Screen) -> None:
     for note in report.notes:
         screen.progress.print(f"[dim]{note}[/]")
     if out is not None:
-        screen.out.print(f"{report.table.num_rows:,} combinations: {out}", markup=False)
+        screen.out.print(f"{counted(report.table.num_rows, 'combination')}: {out}", markup=False)
         return
     table = Table(title=None)
     for name in report.table.column_names:

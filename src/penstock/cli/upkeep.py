@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from penstock.cli.screen import Screen
+from penstock.vocabulary.counts import counted
 
 if TYPE_CHECKING:
     from penstock.spark.restoration import Flaw
@@ -63,7 +64,8 @@ def check_target(home: Path, screen: Screen) -> bool:
     elif found.flaws:
         _show(found.flaws, "Not as they were written", screen)
     else:
-        words = f"{found.batches:,} batches and {found.files:,} files of results were checked."
+        batches = counted(found.batches, "batch", "batches")
+        words = f"{batches} and {counted(found.files, 'file')} of results were checked."
         screen.out.print(f"[green]Whole[/]: {words}")
     return not found.flaws
 

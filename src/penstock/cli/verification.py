@@ -18,6 +18,7 @@ from penstock.engine.losses import loss_words
 from penstock.engine.verification import verify
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.protocol import Progress
+from penstock.vocabulary.counts import counted
 
 FINDINGS_SHOWN = 20
 
@@ -181,8 +182,9 @@ def show_outcomes(answers: list[SubscriptionOutcome], screen: Screen, whole: boo
         for example in answer.examples if not answer.equal else ():
             screen.out.print(f"{answer.subscription}: {example}", markup=False)
         for first, last in answer.suspended:
-            words = f"suspended from batch {first:,} on, and not asked in {last - first:,} batches"
-            screen.out.print(f"{answer.subscription}: {words}.", markup=False, soft_wrap=True)
+            batches = counted(last - first, "batch", "batches")
+            words = f"suspended from batch {first:,} on, and not asked in {batches}."
+            screen.out.print(f"{answer.subscription}: {words}", markup=False, soft_wrap=True)
         for words in (*map(str, answer.failures), *answer.remarks):
             screen.out.print(f"{answer.subscription}: {words}", markup=False, soft_wrap=True)
     for words in filter(None, map(part_words, answers)):
@@ -194,25 +196,24 @@ def show_outcomes(answers: list[SubscriptionOutcome], screen: Screen, whole: boo
 
 
 def _conclude(answers: list[SubscriptionOutcome], screen: Screen, whole: bool) -> None:
-    expected = sum(answer.expected for answer in answers)
+    matches = counted(sum(answer.expected for answer in answers), "match", "matches")
     if any(answer.differs for answer in answers):
         screen.out.print("[bold red]Different[/]: please report this with the home directory.")
     elif whole and any(answer.failures for answer in answers):
         screen.out.print("[bold red]Not verified[/]: nothing else differs.")
     elif whole and any(answer.is_shed for answer in answers):
-        words = f"DuckDB finds the same {expected:,} matches in the rows that were not dropped."
+        words = f"DuckDB finds the same {matches} in the rows that were not dropped."
         screen.out.print(f"[yellow]Not the full answer[/]: {words}")
     elif whole and any(answer.missing for answer in answers):
         found = sum(answer.found for answer in answers)
-        words = f"DuckDB finds {expected:,} matches; the {found:,} here are among them, once each."
+        here = counted(found, "is here, and is", "are here, and are")
+        words = f"DuckDB finds {matches}; {here} among them, once each."
         screen.out.print(f"[green]Right[/]: {words}")
     elif whole and any(answer.remarks for answer in answers):
         words = "DuckDB finds nothing beyond what queries allow; what was compared stands above."
         screen.out.print(f"[green]Right[/]: {words}")
     elif whole:
-        screen.out.print(
-            f"[green]Equal[/]: DuckDB finds the same {expected:,} matches, no fewer, no more."
-        )
+        screen.out.print(f"[green]Equal[/]: DuckDB finds the same {matches}, no fewer, no more.")
 
 
 def part_words(answer: SubscriptionOutcome) -> str:
@@ -230,16 +231,17 @@ are among those.
     >>> part_words(SubscriptionOutcome("pairs", expected=80, late=3))
     'pairs: Without 3 rows that came too late.'
     """
-    late = f" Without {answer.late:,} rows that came too late." if answer.late else ""
+    late = f" Without {counted(answer.late, 'row')} that came too late." if answer.late else ""
     if answer.full is not None:
+        emitted = counted(answer.found, "row")
         share = 100 * answer.full_found / answer.full if answer.full else 100.0
         return (
-            f"{answer.subscription}: rows were dropped. It emitted {answer.found:,} rows; the "
+            f"{answer.subscription}: rows were dropped. It emitted {emitted}; the "
             f"full answer has {answer.full:,}, and {answer.full_found:,} of them ({share:.1f} %) "
             f"are among those.{late}"
         )
     if answer.waiting:
-        rows = "1 row waits" if answer.waiting == 1 else f"{answer.waiting:,} rows wait"
+        rows = counted(answer.waiting, "row waits", "rows wait")
         return f"{answer.subscription}: {rows} for the database; nothing is lost."
     if not answer.is_bounded or answer.recall is None:
         return f"{answer.subscription}:{late}" if late else ""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.catalog import RELATION_KINDS, Relation
+from penstock.algebra.catalog import RELATION_KINDS, Catalog, Relation
 from penstock.algebra.physical import signature
 from penstock.engine.home import Home
 from penstock.engine.registration import draft_declaration
@@ -20,6 +20,7 @@ from penstock.registry.store import Registry
 from penstock.spark.source_texts import settled_source
 from penstock.spark.sources import open_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds.catalogue import WORLDS
 
@@ -161,7 +162,7 @@ def refuse_used(registry: Registry, relation: Relation) -> None:
         shown = ", ".join(users[:USERS_SHOWN]) + (", …" if len(users) > USERS_SHOWN else "")
         raise PenstockError(
             "ENG-061",
-            f"{relation.name!r} is used by {len(users):,} subscriptions: {shown}.",
+            f"{relation.name!r} is used by {counted(len(users), 'subscription')}: {shown}.",
             "Drop them first, or declare another stream or table beside it.",
         )
 
@@ -182,6 +183,7 @@ def declare_relation(
     place of one that is not used yet.
     """
     with registry.reserve():
+        refuse_timeless(relation, registry.catalog)
         declaration = Declaration(relation=relation, source=source)
         known = registry.catalog.get(relation.name.lower())
         if replaces and known is not None:
@@ -231,6 +233,28 @@ def declare_relation(
             news = replace(news, relation=replace(known, rate=rate, distinct=distinct, size=size))
         if news != standing:
             registry.publish(Draft(declarations=[news]))
+
+
+def refuse_timeless(relation: Relation, catalog: Catalog) -> None:
+    """Refuse an event time that holds no times; one that a home knows already may stay."""
+    column = relation.event_time
+    known = catalog.get(relation.name.lower())
+    if column is None or (known is not None and known.event_time == column):
+        return
+    times = [each.name for each in relation.schema if pa.types.is_timestamp(each.type)]
+    if column in times:
+        return
+    remedy = (
+        "Make it a TIMESTAMP or TIMESTAMPTZ, in the list of columns or in the DataFrame; or leave "
+        "event_time out."
+    )
+    raise PenstockError(
+        "CAT-017",
+        f"The event time {column!r} of {relation.name!r} is {relation.schema.field(column).type}, "
+        "which is no point in time.",
+        f"Choose one of: {', '.join(times)}." if times else remedy,
+        option="event_time",
+    )
 
 
 def _refuse_other_source(name: str, known: Declaration, source: Source) -> None:

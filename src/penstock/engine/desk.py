@@ -52,6 +52,7 @@ from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.durations import Duration, seconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import FAILED_OUTPUTS
@@ -74,7 +75,8 @@ class Subscription:
         self.receipt = receipt
 
     def __repr__(self) -> str:
-        return f"Subscription({self.name!r}, {len(self)} standing queries)"
+        queries = counted(len(self), "standing query", "standing queries")
+        return f"Subscription({self.name!r}, {queries})"
 
     def __len__(self) -> int:
         return self._desk.registry.standing(self.name)
@@ -210,8 +212,9 @@ class Desk:
     def __repr__(self) -> str:
         counts = self.registry.counts()
         return (
-            f"{type(self).__name__}({str(self.home.path)!r}, {counts['queries']:,} standing "
-            f"queries of {counts['subscriptions']:,} subscriptions)"
+            f"{type(self).__name__}({str(self.home.path)!r}, "
+            f"{counted(counts['queries'], 'standing query', 'standing queries')} of "
+            f"{counted(counts['subscriptions'], 'subscription')})"
         )
 
     @property

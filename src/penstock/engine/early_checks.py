@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.declarations import source_options
+from penstock.engine.declarations import refuse_timeless, source_options
 from penstock.engine.desk import Desk
 from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import DEFAULT_KEY
@@ -89,12 +89,13 @@ class _EarlyChecks:
         source.check(statement.columns is not None)
         if name in self._known and not statement.replaces:
             return
-        self._known.pop(name, None)
         columns = source.columns(statement.columns)
         if columns is None:
+            self._known.pop(name, None)
             self._unclear.add(name)
             return
         relation = relation_of(replace(statement, columns=columns))
+        refuse_timeless(relation, self._known)
         self._known[name] = declared.told(relation)
         self._unclear.discard(name)
 

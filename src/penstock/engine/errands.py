@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -38,8 +39,22 @@ ANSWER_S_MAX = 60.0
 
 Read = Callable[[str, bool], pa.Table]
 """`(sql, fresh)`: gives the rows that a reader's SELECT over a view asks for."""
-CarryOut = Callable[[str, Path], int]
-"""`(script, directory)`: carries a script out, its paths seen from there; gives the version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What came of a script: the version it stands from, and rows of parameters that do not.
+
+    `refusals` are the first of those: subscription, row, code and reason.
+    """
+
+    version: int
+    refused: int = 0
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+
+
+CarryOut = Callable[[str, Path], Done]
+"""`(script, directory)`: carries a script out, its paths seen from there."""
 
 
 class Errands:
@@ -95,7 +110,7 @@ class Errands:
                 rows = self._read(errand["sql"], errand["fresh"])
                 write_table(taken.with_suffix(ROWS), rows)
                 return {"rows": rows.num_rows}
-            return {"version": self._carry_out(errand["script"], Path(errand["directory"]))}
+            return asdict(self._carry_out(errand["script"], Path(errand["directory"])))
         except PenstockError as error:
             return {"code": error.code, "fact": error.fact, "remedy": error.remedy}
         except Exception as error:
@@ -104,8 +119,8 @@ class Errands:
             return {"code": "ENG-066", "fact": fact, "remedy": "Its log says more."}
 
 
-def ask(home: Path, script: str) -> int:
-    """Let the engine of another process carry a script out; give the version of the registry.
+def ask(home: Path, script: str) -> Done:
+    """Let the engine of another process carry a script out; say what came of it.
 
     Raises
     ------
@@ -121,10 +136,11 @@ def leave(home: Path, script: str) -> Path:
     return _left(home, {"script": script, "directory": str(Path.cwd())})
 
 
-def answered(home: Path, asked: Path) -> int:
+def answered(home: Path, asked: Path) -> Done:
     """Wait until a script that was left is carried out; as `ask`."""
     told, _ = _told(home, asked)
-    return int(told["version"])
+    known = {each.name for each in fields(Done)}
+    return Done(**{name: told[name] for name in known & told.keys()})
 
 
 def ask_rows(home: Path, sql: str, fresh: bool) -> pa.Table:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.algebra.physical import Step, signature
 from penstock.engine.adaptation import Watcher
 from penstock.engine.parameter_rows import Refused
-from penstock.engine.registration import Options, prepare, registration_of
+from penstock.engine.registration import REFUSALS_SHOWN, Options, prepare, registration_of
 from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.kinds.table import kind_of
 from penstock.kinds.watch import Explained
@@ -20,11 +20,11 @@ from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 
 NOBODY = ""
 """No subscription has this name."""
-REFUSALS_SHOWN = 5
 
 
 def explain_query(
@@ -58,7 +58,7 @@ def _refusals(refused: Refused) -> Iterator[str]:
     for row in rows:
         yield f"Row {row['row']:,} would be refused: [{row['code']}] {row['reason']}"
     if (others := len(refused.row) - len(rows)) > 0:
-        yield f"{others:,} more rows would be refused."
+        yield f"{counted(others, 'more row')} would be refused."
 
 
 def explain_subscription(

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Protocol
 
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import ROWS_WAITING
 
@@ -157,13 +158,13 @@ class Heartbeat:
 def _waiting_words(rows: int, every_s: float) -> str:
     if not rows:
         return "the database answers again, and no row waits."
-    counted = "1 row waits" if rows == 1 else f"{rows:,} rows wait"
-    return f"{counted} for a database that does not answer; it is asked again every {every_s:g} s."
+    waiting = counted(rows, "row waits", "rows wait")
+    return f"{waiting} for a database that does not answer; it is asked again every {every_s:g} s."
 
 
 def _ending_words(rows: int) -> str:
-    counted = "1 row waits" if rows == 1 else f"{rows:,} rows wait"
+    waiting = counted(rows, "row waits", "rows wait")
     return (
-        f"{counted} for a database that does not answer, and the run ends. Nothing is lost: what "
+        f"{waiting} for a database that does not answer, and the run ends. Nothing is lost: what "
         "waits is kept, and the next run asks again."
     )

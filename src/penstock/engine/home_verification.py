@@ -16,6 +16,7 @@ from penstock.kinds.protocol import Progress
 from penstock.operators.catalogue import figures_of
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import added
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 from penstock.vocabulary.losses import FAILED_OUTPUTS
@@ -55,9 +56,9 @@ class Outcome:
         gone = f"Verified from batch {self.first:,} on: those before it are no longer kept."
         return [
             *([gone] if self.first else []),
-            f"{self.batches:,} batches in {self.files:,} files and {self.rows:,} recorded rows "
-            f"were checked against their manifests, {read:,} changes as subscribers read them "
-            "against their SELECT lists.",
+            f"{counted(self.batches, 'batch', 'batches')} in {counted(self.files, 'file')} and "
+            f"{counted(self.rows, 'recorded row')} were checked against their manifests, "
+            f"{counted(read, 'change')} as subscribers read them against their SELECT lists.",
             *self.completeness.words(),
         ]
 

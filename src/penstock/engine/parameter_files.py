@@ -14,6 +14,7 @@ from pyarrow import csv
 
 from penstock.engine.parameter_rows import Bad, Parameters, guess, of_rows, of_table
 from penstock.operators.shared.keys import whole
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import written
 
@@ -103,8 +104,8 @@ def _read_csv(path: Path, key: str | None) -> Parameters:
     parameters = of_table(table)
     parameters.rows = np.setdiff1d(np.arange(table.num_rows + len(gone)), gone)
     reasons = [
-        f"The row has {row.actual_columns} fields instead of {row.expected_columns}: {row.text!r}."
-        " Repair the row."
+        f"The row has {counted(row.actual_columns, 'field')} instead of {row.expected_columns}: "
+        f"{row.text!r}. Repair the row."
         for row in broken
     ]
     parameters.refused.add(gone, "REG-011", reasons)

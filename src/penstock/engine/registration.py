@@ -29,6 +29,8 @@ from penstock.vocabulary.types import ColumnKind, kind_of
 
 DEFAULT_KEY = "id"
 
+REFUSALS_SHOWN = 5
+
 Options = Mapping[str, Any]
 """What stands in OPTIONS (…) beside a text, by name."""
 
@@ -227,6 +229,12 @@ def refuse_name(registry: Registry, name: str) -> None:
             f"A subscription {name!r} stands already.",
             "Drop it first, choose another name, or add rows with `add`.",
         )
+
+
+def first_refusals(receipt: Receipt) -> list[dict[str, Any]]:
+    """Give the first few rows that were refused, each with its code and reason."""
+    found: list[dict[str, Any]] = receipt.refused.slice(0, REFUSALS_SHOWN).to_pylist()
+    return found
 
 
 def nothing_added(registry: Registry) -> Receipt:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.engine.declarations import (
     Declared,
     declare_relation,
+    refuse_timeless,
     reopen,
     undeclare_relation,
 )
@@ -20,7 +23,7 @@ from penstock.language.relations import named_columns
 from penstock.registry.records import Source
 from penstock.spark.columns import arrow_schema
 from penstock.spark.sessions import local_session, prepared
-from penstock.spark.source_texts import reads_files, settled_source
+from penstock.spark.source_texts import SourceText, reads_files, settled_source
 from penstock.spark.sources import open_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.durations import Duration, microseconds
@@ -65,25 +68,30 @@ class Relations:
         texts = {key: str(value) for key, value in (options or {}).items()}
         listed = None if columns is None else columns_of(columns)
         check_names(name, listed.names if listed is not None else ())
+
+        def of(schema: pa.Schema) -> Relation:
+            relation = Relation(
+                name=name,
+                kind=kind,
+                schema=schema,
+                event_time=event_time and (exact(event_time, schema.names) or event_time),
+                change_column=changes and (exact(changes, schema.names) or changes),
+                lateness_us=lateness_us,
+                key=named_columns(key, schema),
+                sequence=named_columns(sequence, schema),
+            )
+            return (declared or Declared()).told(relation)
+
         if isinstance(source, str):
             source = settled_source(source)
+            if self._session is None:
+                self._check_early(source, texts, listed, of)
             frame = open_source(self.spark, source, texts, listed)
             where = Source(name=source, options=texts)
         else:
             frame, where = source, Source()
         _refuse_still(name, frame)
-        schema = arrow_schema(frame)
-        relation = Relation(
-            name=name,
-            kind=kind,
-            schema=schema,
-            event_time=event_time and (exact(event_time, schema.names) or event_time),
-            change_column=changes and (exact(changes, schema.names) or changes),
-            lateness_us=lateness_us,
-            key=named_columns(key, schema),
-            sequence=named_columns(sequence, schema),
-        )
-        relation = (declared or Declared()).told(relation)
+        relation = of(arrow_schema(frame))
         if (
             relation.key
             and not relation.sequence
@@ -95,6 +103,20 @@ class Relations:
         self._register(relation, where, replaces)
         self._frames[name.lower()] = frame
         return relation
+
+    def _check_early(
+        self,
+        source: str,
+        options: dict[str, str],
+        listed: pa.Schema | None,
+        of: Callable[[pa.Schema], Relation],
+    ) -> None:
+        """Refuse what shows without Spark, which takes seconds to start."""
+        text = SourceText.of(source, options)
+        text.check(listed is not None)
+        columns = text.columns(listed)
+        if columns is not None:
+            refuse_timeless(of(columns), self._registry.catalog)
 
     def declare_asked(self, relation: Relation, replaces: bool = False) -> Relation:
         """Declare a relation whose rows are asked for where they are: Spark knows nothing of it."""

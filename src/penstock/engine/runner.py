@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.desk import Desk
-from penstock.engine.errands import Errands
+from penstock.engine.errands import Done, Errands
 from penstock.engine.heartbeat import PATIENCE_S, Heartbeat
 from penstock.engine.home import Home
 from penstock.engine.pipeline_start import divisions_of, start_pipeline
@@ -239,12 +239,12 @@ class Runner:
 
     # Inside
 
-    def _carry_out(self, script: str, directory: Path) -> int:
+    def _carry_out(self, script: str, directory: Path) -> Done:
         """Do what another process asked for."""
         registry = self._desk.registry
         with registry.reserve():
-            execute(self._desk, script, None, self._relations, directory)
-            return registry.version
+            outcome = execute(self._desk, script, None, self._relations, directory)
+            return outcome.done(registry.version)
 
     def _launch(self, available_now: bool, trigger_seconds: float) -> None:
         frames, registry = self._relations.frames(), self._desk.registry

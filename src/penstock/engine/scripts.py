@@ -12,7 +12,8 @@ from penstock.algebra.catalog import RELATION_KINDS
 from penstock.delivery.sink_kinds import is_placed
 from penstock.engine.declarations import KEY_OPTIONS, OWN_OPTIONS, source_options
 from penstock.engine.desk import Desk, Subscription
-from penstock.engine.registration import Request
+from penstock.engine.errands import Done
+from penstock.engine.registration import REFUSALS_SHOWN, Request, first_refusals
 from penstock.engine.relations import Relations
 from penstock.engine.standing_rows import told_apart
 from penstock.kinds.foreign_tables import foreign_table
@@ -49,6 +50,17 @@ class ScriptOutcome:
 
     subscriptions: list[Subscription] = field(default_factory=list)
     explanations: list[Explanation | TupleExplanation] = field(default_factory=list)
+
+    def done(self, version: int) -> Done:
+        """Say in short what it did, to whoever asked from another process."""
+        made = [(each.name, each.receipt) for each in self.subscriptions if each.receipt]
+        refusals = [
+            {"subscription": name, **row}
+            for name, receipt in made
+            for row in first_refusals(receipt)
+        ]
+        refused = sum(receipt.refused.num_rows for _, receipt in made)
+        return Done(version=version, refused=refused, refusals=refusals[:REFUSALS_SHOWN])
 
 
 def execute(

@@ -11,6 +11,7 @@ from penstock.kinds.table import groups_of, kind_of
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.forgetting import keep_named
@@ -97,7 +98,7 @@ def waiting_words(registry: Registry, group: str, rows: int) -> str:
     names = OPERATORS[described["kind"]].step_from_json(described).relations
     known = [registry.catalog[name.lower()] for name in names if name.lower() in registry.catalog]
     late = [f"{own.name} {own.lateness_us / 1e6:g} s" for own in known if own.event_time]
-    wait = "1 row waits for its turn" if rows == 1 else f"{rows:,} rows wait for their turn"
+    wait = counted(rows, "row waits for its turn", "rows wait for their turn")
     return (
         f"{wait}: a row goes on when every stream of the query is past it by its "
         f"lateness ({', '.join(late)})."
@@ -144,7 +145,7 @@ class Hurrying:
 
 
 def _notice(most: int) -> PenstockError:
-    rows = "1 row" if most == 1 else f"{most:,} rows"
+    rows = counted(most, "row")
     return PenstockError(
         "ENG-042",
         f"More than {rows} wait for a stream that is silent or far behind: the oldest go on "

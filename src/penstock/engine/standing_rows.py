@@ -8,6 +8,7 @@ import pyarrow as pa
 from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import DEFAULT_KEY, keyed
 from penstock.registry.store import Registry
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 
 REMEDY = (
@@ -48,8 +49,8 @@ def told_apart(registry: Registry, name: str, path: str) -> PenstockError | None
     if not new and not gone:
         return None
     fact = (
-        f"{path} has {new:,} rows that do not stand as queries of {name!r}, and {gone:,} that "
-        "stand are not in it."
+        f"{path} has {counted(new, 'row that does not stand', 'rows that do not stand')} as "
+        f"queries of {name!r}, and {counted(gone, 'that stands is', 'that stand are')} not in it."
     )
     return PenstockError("REG-028", fact, REMEDY)
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from penstock.engine.desk import Desk
-from penstock.engine.errands import DIRECTORY, ask, ask_rows
+from penstock.engine.errands import DIRECTORY, Done, ask, ask_rows
 from penstock.engine.home import IN_USE
 from penstock.engine.scripts import execute
 from penstock.expressions.quotation import quoted
@@ -25,8 +25,8 @@ from penstock.storage.files import write_file
 from penstock.vocabulary.errors import PenstockError
 
 
-def carried_out(home: Path, script: str) -> int:
-    """Carry out a script on a home, or let the engine that runs there do it; give the version."""
+def carried_out(home: Path, script: str) -> Done:
+    """Carry out a script on a home, or let the engine that runs there do it."""
     try:
         desk = Desk(home)
     except PenstockError as error:
@@ -34,8 +34,7 @@ def carried_out(home: Path, script: str) -> int:
             raise
         return ask(home, script)
     try:
-        execute(desk, script)
-        return desk.registry.version
+        return execute(desk, script).done(desk.registry.version)
     finally:
         desk.close()
 
@@ -56,8 +55,8 @@ def read_view(home: Path, sql: str, fresh: bool) -> pa.Table:
 
 def subscribed(
     home: Path, name: str, sql: str, rows: Sequence[Any] | None = None, key: str | None = None
-) -> int:
-    """Register a query, or one for every row, on a home; give the version.
+) -> Done:
+    """Register a query, or one for every row, on a home.
 
     The text may be a stranger's: it is a SELECT with its options, and names neither files nor
     sinks. Rows lie in the home until they are registered.

@@ -12,6 +12,7 @@ from penstock.kinds.run_figures import GroupFigures, in_force
 from penstock.operators.bounded.forecast_corrections import corrected
 from penstock.operators.protocol import NO_FACTS, LiveFacts
 from penstock.vocabulary.codec import OMITTED, Node
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import HITS, LAW, RESULTS, ROWS_BUDGET, ROWS_UNDER
 
@@ -119,14 +120,14 @@ class BudgetUse(BudgetFigures):
         if self.hit_rate is not None:
             parts.append(f"hits {100 * self.hit_rate:.0f} %")
         if self.breaker is None and self.recall is not None:
-            lost = f" ({self.results_lost:,} results lost)" if self.results_lost else ""
+            lost = f" ({counted(self.results_lost, 'result')} lost)" if self.results_lost else ""
             parts.append(f"recall about {100 * self.recall:.1f} %{lost}")
         parts += [f"{name} {family}" for name, family in self.laws.items() if family != "auto"]
         if self.breaker is not None and self.waiting:
-            parts.append(f"{self.waiting:,} rows wait for the database")
+            parts.append(f"{counted(self.waiting, 'row waits', 'rows wait')} for the database")
         for rows, word in ((self.late_rows, "came too late"), (self.hurried_rows, "hurried")):
             if rows:
-                parts.append(f"{rows:,} rows {word}")
+                parts.append(f"{counted(rows, 'row')} {word}")
         return ", ".join(parts)
 
 

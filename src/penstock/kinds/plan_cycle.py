@@ -77,6 +77,9 @@ class WatchedBatch(Generic[P]):
     now_s: float
 
 
+NO_PLANS = pa.table({})
+
+
 class PlanBook(Generic[P]):
     """The plans of the groups of one kind, as the registry has them."""
 
@@ -96,20 +99,20 @@ class PlanBook(Generic[P]):
         return own[-1] if own else None
 
     def _of(self, group: str) -> list[tuple[int, P]]:
-        """Give a group's plans; the registry is asked once, as its entries may be a million.
+        """Give a group's plans, by the versions that they came with.
 
-        A group that was let go has none, and none of its old ones if it comes again.
+        The registry is asked once, as its entries may be a million. A group that was let go has
+        none, and none of its old ones if it comes again.
         """
         if group not in self._registry.steps:
             self.forget(group)
             return []
         plans = self._plans.get(group)
         if plans is None:
-            table = self._registry.entries(group).get(PLAN_PORT)
-            rows = [] if table is None else table.to_pylist()
-            newest = sorted(rows, key=lambda row: int(row["query"]))[-1:]
             plans = self._plans[group] = [
-                (0, self._read(row["query"], json.loads(row["plan"]))) for row in newest
+                (version, self._read(row["query"], json.loads(row["plan"])))
+                for version, change in self._registry.changes_of(group)
+                for row in change.adds.get(PLAN_PORT, NO_PLANS).to_pylist()
             ]
         return plans
 

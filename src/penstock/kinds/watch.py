@@ -18,6 +18,7 @@ from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.codec import Node
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Tally
 
@@ -91,7 +92,7 @@ class Shedding(Node):
 52.2 % of the full answer is among them.
         """
         dropped = [
-            f"{rows:,} of the {self.arrived_rows[each]:,} rows of {each}"
+            f"{rows:,} of the {counted(self.arrived_rows[each], 'row')} of {each}"
             for each, rows in self.dropped_rows.items()
             if rows
         ]

@@ -295,7 +295,10 @@ def duck_refusal(error: DuckError, names: Names, at: exp.Expr | None, code: str)
     unknown = error.unknown_function
     if unknown is None:
         fact = error.fact if error.fact.endswith((".", "!")) else f"{error.fact}."
-        return names.source.error(code, f"DuckDB says: {fact}", "Correct the expression.", at=at)
+        remedy = "Correct the expression."
+        if "'@(" in fact:
+            remedy = "@ is the absolute value of a number: write :name for a parameter."
+        return names.source.error(code, f"DuckDB says: {fact}", remedy, at=at)
     scalars = [name for name, kind in functions().items() if kind == "scalar"]
     return names.source.error(
         "SQL-022",

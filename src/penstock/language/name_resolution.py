@@ -6,6 +6,7 @@ A column of a filter keeps its own name. A column of a join is named as in the j
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -166,6 +167,8 @@ class Names:
         else:
             scopes = self.scopes
         scope, column = self.find(parts[0], scopes)
+        if len(parts) == 1 and self._is_at(first):
+            self._refuse_at(first)
         name = scope.named(column)
         span = Span(first.meta["start"], parts[0].meta["end"] + 1)
         self.columns[span] = name
@@ -219,9 +222,28 @@ class Names:
         if len(scopes) > 1:
             who = "Neither" if len(scopes) == 2 else "No"
             fact = f"{who} relation has a column {identifier.name!r}."
-        whose = "Its" if len(scopes) == 1 else "Their"
-        remedy = suggestion(identifier.name, known, f"{whose} columns are: {listing(known)}.")
+        columns = f"{'Its' if len(scopes) == 1 else 'Their'} columns are: {listing(known)}."
+        remedy = suggestion(identifier.name, known, columns)
+        if self._is_at(identifier):
+            remedy = f"Write :{identifier.name} for a parameter; @ is the absolute value. {columns}"
         raise self.source.error("SQL-020", fact, remedy, at=identifier)
+
+    def _is_at(self, identifier: exp.Expr) -> bool:
+        """Say whether a name has an @ before it, as parameters have elsewhere."""
+        return self.source.text[: identifier.meta.get("start", 0)].rstrip().endswith("@")
+
+    def _refuse_at(self, identifier: exp.Expr) -> None:
+        """Refuse @name where rows have a column of that name which no parameter takes."""
+        name = identifier.name
+        taken = re.search(rf":\s*\"?{re.escape(name)}\b", self.source.text, re.IGNORECASE)
+        if self.each is not None and exact(name, self.each.names) is not None and taken is None:
+            raise self.source.error(
+                "SQL-044",
+                f"@{name} is the absolute value of the column {name!r}; the rows of FOR EACH have "
+                "one of that name too, and no parameter takes it.",
+                f"Write :{name} for the parameter, or abs({name}).",
+                at=identifier,
+            )
 
     def _resolve_parameter(self, node: exp.Placeholder) -> None:
         if self.each is None:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from penstock.planning.plan_explanation import PlanExplanation
+from penstock.vocabulary.counts import counted
 
 LABEL_WIDTH = 10
 CHART = "chart"
@@ -66,7 +67,8 @@ class Explanation:
         notes = [("note", note) for note in self.notes]
         if self.plan is not None:
             return "\n".join([self.plan.text(), *_aligned(notes)])
-        others = "a new group" if self.is_new else f"grouped with {self.queries:,} standing queries"
+        standing = counted(self.queries, "standing query", "standing queries")
+        others = "a new group" if self.is_new else f"grouped with {standing}"
         lines = [("group", f"{self.group} ({self.operator} on {self.relation}; {others})")]
         for number, branch in enumerate(self.branches):
             if len(self.branches) > 1:

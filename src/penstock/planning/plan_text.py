@@ -13,6 +13,7 @@ from penstock.planning.plan_facts import (
     SelectionFacts,
     inputs_in,
 )
+from penstock.vocabulary.counts import counted
 
 LABEL_WIDTH = 10
 
@@ -109,7 +110,7 @@ def _said(origin: str) -> str:
 
 def _facts(plan: PlanFacts) -> Iterator[tuple[str, str]]:
     if plan.group:
-        count = "1 standing query" if plan.queries == 1 else f"{plan.queries:,} standing queries"
+        count = counted(plan.queries, "standing query", "standing queries")
         others = "a new group" if plan.is_new else f"with {count}"
         yield "group", f"{plan.group} ({others})"
     for assumed in plan.what_if:

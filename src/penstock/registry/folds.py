@@ -87,12 +87,12 @@ def folded_draft(standing: Draft, versions: Iterable[VersionChanges], expired: i
     )
 
 
-def changes_of(versions: Iterable[VersionChanges], group: str) -> list[QueryChanges]:
+def changes_of(versions: Iterable[VersionChanges], group: str) -> list[tuple[int, QueryChanges]]:
     """List what versions changed in a group; one that was let go and came again begins anew."""
-    found: list[QueryChanges] = []
+    found: list[tuple[int, QueryChanges]] = []
     for item in versions:
         if group in item.changes:
-            found.append(item.changes[group])
+            found.append((item.version, item.changes[group]))
         if group in item.let_go:
             found.clear()
     return found

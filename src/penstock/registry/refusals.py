@@ -1,6 +1,8 @@
-"""Why nothing can be changed in a home that is open here."""
+"""Why nothing can be changed in a home that is open here, or it cannot be read."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from penstock.vocabulary.errors import PenstockError
 
@@ -21,4 +23,13 @@ def closed() -> PenstockError:
         "ENG-069",
         "The engine was closed: its home may be open in another process by now.",
         "Open the home again: `Engine(home)`.",
+    )
+
+
+def missing(path: Path) -> PenstockError:
+    """Say that a version is not there, and those behind it are."""
+    return PenstockError(
+        "REG-023",
+        f"Version {int(path.name):,} of the registry is missing: {path}.",
+        "Restore the home directory from a copy, or begin a new one.",
     )

@@ -21,7 +21,7 @@ from penstock.algebra.catalog import Relation
 from penstock.registry.folds import changes_of, folded, folded_draft, is_long, left_groups
 from penstock.registry.placement import PlacedBlocks
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
-from penstock.registry.refusals import closed, only_read
+from penstock.registry.refusals import closed, missing, only_read
 from penstock.registry.versions import (
     RegistryReader,
     directory_name,
@@ -32,7 +32,7 @@ from penstock.registry.versions import (
 from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import remove_directory, write_file
 from penstock.storage.suspensions import Suspensions
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
 
 READS = 5
@@ -226,10 +226,14 @@ class Registry:
 
     def entries(self, group: str) -> dict[str, pa.Table]:
         """Gather a group's standing entries by port, as they are now."""
+        return folded(own for _, own in self.changes_of(group))
+
+    def changes_of(self, group: str) -> list[tuple[int, QueryChanges]]:
+        """List what versions changed in a group; what a base holds came with it, or before."""
         with self._lock:
             own = changes_of(self.reader(0, self.next_version - 1), group)
-            own += [draft.changes[group] for draft in self._gathered if group in draft.changes]
-            return folded(iter(own))
+            more = [(self.version, each.changes.get(group)) for each in self._gathered]
+            return own + [(version, each) for version, each in more if each is not None]
 
     def undeclare(self, name: str, steps: Collection[str]) -> None:
         """Take a declaration back before anything ran: a base says what stands without it."""
@@ -237,9 +241,8 @@ class Registry:
             self.publish(Draft())
             del self.declarations[name.lower()]
             self.steps = {key: step for key, step in self.steps.items() if key not in steps}
-            version = self.version
-            draft = folded_draft(self.standing_draft(), self.reader(0, version), 0)
-            self._fold(draft, version, self.next_query, version - 1)
+            draft = folded_draft(self.standing_draft(), self.reader(0, self.version), 0)
+            self._fold(draft, self.version, self.next_query, self.version - 1)
 
     def tidy(self, settled: int, expired: int = 0, versions_max: int | None = None) -> None:
         """Fold versions up to `settled` into a base when many have come since the last one.
@@ -333,10 +336,7 @@ class Registry:
     def _check_next(self, version: int) -> None:
         """Refuse to go on with `version` if one before it is missing."""
         if version != self.version + 1:
-            path = self._root / "versions" / directory_name(self.version + 1)
-            fact = f"Version {self.version + 1:,} of the registry is missing: {path}."
-            remedy = "Restore the home directory from a copy, or begin a new one."
-            raise PenstockError("REG-023", fact, remedy)
+            raise missing(self._root / "versions" / directory_name(self.version + 1))
 
     def _take(self, draft: Draft, version: int, following: int) -> None:
         self.version, self.next_query = version, following

@@ -21,6 +21,14 @@ class NewSubscription(BaseModel):
     key: Name | None = None
 
 
+class RefusedRow(BaseModel):
+    """A row of parameters that was not registered: its place, counted from 0, and why."""
+
+    row: int
+    code: str
+    reason: str
+
+
 class Registered(BaseModel):
     """What became of a registration: how many queries stand, of how many that were given."""
 
@@ -28,6 +36,10 @@ class Registered(BaseModel):
     version: int
     queries: int
     given: int
+    refused: Annotated[int, Field(description="So many of the rows were refused.")] = 0
+    refusals: Annotated[
+        list[RefusedRow], Field(description="The first of them, with the reasons.")
+    ] = []
 
 
 class Dropped(BaseModel):

@@ -27,6 +27,7 @@ from penstock.server.answers import (
     Health,
     NewSubscription,
     RefusalAnswer,
+    RefusedRow,
     Registered,
     SubscriptionAnswer,
     SubscriptionList,
@@ -267,11 +268,18 @@ async def subscribe(reception: Received, use: Use, asked: NewSubscription) -> Re
                 f"A subscription {name!r} stands already.",
                 "Drop it first, or choose another name.",
             )
-        version = subscribed(reception.home.path, name, asked.sql, rows, asked.key)
+        done = subscribed(reception.home.path, name, asked.sql, rows, asked.key)
         registry.refresh()
         stands = registry.standing(name) if name in registry.subscriptions else 0
         given = 1 if rows is None else len(rows)
-        return Registered(name=name, version=version, queries=stands, given=given)
+        return Registered(
+            name=name,
+            version=done.version,
+            queries=stands,
+            given=given,
+            refused=done.refused,
+            refusals=[RefusedRow.model_validate(each) for each in done.refusals],
+        )
 
     return await reception.home.visit(register)
 
@@ -290,8 +298,8 @@ async def drop(
         record_of(reception.home.desk.registry, name)
         listed = ", ".join("'" + each.replace("'", "''") + "'" for each in ids or ())
         which = f" WHERE ID IN ({listed})" if ids else ""
-        version = carried_out(reception.home.path, f"DROP SUBSCRIPTION {quoted(name)}{which}")
-        return Dropped(name=name, version=version)
+        done = carried_out(reception.home.path, f"DROP SUBSCRIPTION {quoted(name)}{which}")
+        return Dropped(name=name, version=done.version)
 
     return await reception.home.visit(dropped)
 

@@ -51,9 +51,11 @@ RULES: tuple[FailureRule, ...] = (
     FailureRule(
         "SRC-006",
         r"PARQUET_COLUMN_DATA_TYPE_MISMATCH\].*?file (?P<what>\S+?)\.? "
-        r".*?Expected Spark type (?P<want>.+?), actual Parquet type (?P<have>\w+)",
-        "{what} holds {have} in a column that was declared as {want}.",
-        "Rewrite the file, or declare the column as the file has it.",
+        r".*?Parquet column \[?(?P<column>.+?)\]?\. "
+        r"Expected Spark type (?P<want>.+?), actual Parquet type (?P<have>\w+)",
+        "{what} holds {have} in the column {column!r}, which this stream has as {want}.",
+        "Write the file again under its name, with the column's type, and start again: nothing is "
+        "lost. A column whose type should be another needs a new home.",
     ),
     FailureRule(
         "SRC-006",

@@ -105,11 +105,13 @@ def _named(snapshot: Path) -> dict[str, int] | None:
 def _noted(log: ResultLog) -> dict[str, Seal]:
     """Gather the seals that manifests have, the newest first."""
     found: dict[str, Seal] = {}
-    for batch in range(log.newest(), max(log.newest() - FORGOTTEN_BATCHES, -1), -1):
+    newest = log.newest()
+    for batch in range(newest, max(newest - FORGOTTEN_BATCHES, -1), -1):
         manifest = log.noted(batch)
         if manifest is None:
             break
-        found = manifest.get(STORES, {}) | found
+        for name, seal in manifest.get(STORES, {}).items():
+            found.setdefault(name, seal)
     return found
 
 

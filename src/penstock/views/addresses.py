@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
 from penstock.algebra.physical import digest
 from penstock.algebra.views import ViewStep
 from penstock.storage.disk import make_directory, remove, remove_tree
-from penstock.storage.files import read_json, write_json
-from penstock.storage.seals import sealed, unsealed
+from penstock.storage.files import write_json
+from penstock.storage.seals import sealed
+from penstock.views.owners import DIRECTORY, OWNER, owner_of
 from penstock.views.protocol import ViewStore
 from penstock.views.refusals import occupied, unreachable
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.findings import Finding
 
 COOLDOWN_S = 2.0
 """How long a store that does not answer is left alone."""
 UNREADABLE = ("?", "\\")
 """What DuckDB reads as the end of a path, or as a slash."""
-DIRECTORY = "views"
-"""Where the files of views lie in a home."""
 SUFFIX = ".duckdb"
-OWNER = "owner.json"
-"""Says what a home is known by where it has views in PostgreSQL."""
 
 
 def view_file(step: ViewStep, home: str | Path, query: int) -> Path:
@@ -39,7 +35,7 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
     owner = None
     if step.store:
         address = step.store
-        owner = None if home is None else _owner(home)
+        owner = None if home is None else owner_of(home)
     elif home is None:
         address = ":memory:"
     else:
@@ -81,38 +77,6 @@ def claim_store(step: ViewStep, home: str | Path) -> None:
             raise occupied(step.definition, f"a view {step.definition.name!r} that has begun")
     finally:
         store.close()
-
-
-def _owner(home: str | Path) -> str | None:
-    """Give what a home is known by; None before it has a view elsewhere."""
-    path = Path(home) / DIRECTORY / OWNER
-    try:
-        # Before version 0.1 it had no seal.
-        return str(unsealed(read_json(path), ("owner",))["owner"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, AttributeError) as error:
-        raise PenstockError(
-            "VIEW-016",
-            f"{path} does not say what the home is known by in PostgreSQL: {error}.",
-            "Restore it from a copy; or drop the views that live there, remove it, and create them "
-            "anew.",
-        ) from None
-
-
-def damaged_owner(home: Path) -> Iterator[tuple[Finding, str]]:
-    """Say, with a remedy, if what a home is known by elsewhere is not as it was written."""
-    try:
-        _owner(home)
-    except PenstockError as error:
-        finding = Finding(error.code, home / DIRECTORY / OWNER, "is not as it was written")
-        yield finding, error.remedy
-
-
-def lost_owner(home: Path) -> tuple[Path, str] | None:
-    """Say of a home that has views elsewhere if nothing says what it is known by there."""
-    path = home / DIRECTORY / OWNER
-    return None if path.exists() else (path, "is missing, though a view lives in PostgreSQL")
 
 
 def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:

@@ -14,13 +14,14 @@ from penstock.algebra.views import ViewStep
 from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import SEAL, sealed, unsealed
-from penstock.views.addresses import DIRECTORY, open_view, view_file
+from penstock.views.addresses import open_view, view_file
+from penstock.views.owners import DIRECTORY
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 
 SUFFIX = ".dropped"
-ANOTHER = "VIEW-003"
-"""The store has another view of that name: this one is gone."""
+ANOTHER = {"VIEW-003", "VIEW-017"}
+"""The store has another view of that name, or another home keeps it: this one is gone."""
 
 
 def note_dropped(step: ViewStep, home: str | Path, query: int) -> None:
@@ -79,7 +80,7 @@ def _take_away(step: ViewStep, home: str | Path) -> None:
     try:
         store = open_view(step, home, 0)
     except PenstockError as error:
-        if error.code != ANOTHER:
+        if error.code not in ANOTHER:
             raise
         return
     try:

@@ -196,6 +196,9 @@ class DuckdbViewStore(SqlStore):
     def _refuse_others(self) -> None:
         """What lies in a home is its own."""
 
+    def _keep(self) -> None:
+        """What lies in a home is copied with it."""
+
     def _make(self) -> None:
         for sql in self._sql.created():
             self._run(sql)

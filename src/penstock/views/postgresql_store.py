@@ -19,8 +19,10 @@ from penstock.views import postgresql_copy as copy
 from penstock.views import postgresql_functions as functions
 from penstock.views.flushes import FlushStatements
 from penstock.views.layout import PREFIX
+from penstock.views.owners import Owner
 from penstock.views.postgresql_patience import attended, connected
 from penstock.views.refusals import (
+    copied,
     failed,
     gone,
     occupied,
@@ -58,11 +60,15 @@ SESSION = (
 class PostgresqlViewStore(SqlStore):
     """One view in a PostgreSQL database."""
 
-    def __init__(self, definition: ViewDefinition, url: str, owner: str | None = None) -> None:
+    def __init__(self, definition: ViewDefinition, url: str, owner: Owner | None = None) -> None:
         super().__init__(definition, owner)
         self._driver = driver()
         self._url = url
         self._connection: Any = None
+        self._kept: str | None = None
+        """Which home kept the view when it was opened; views of before do not say."""
+        self._noted: str | None = None
+        self._moves = False
         _check_names(definition)
 
     def close(self) -> None:
@@ -215,12 +221,29 @@ class PostgresqlViewStore(SqlStore):
     def _refuse_others(self) -> None:
         # Views of before have no such column, and are nobody's.
         asked = f"SELECT to_jsonb(meta) ->> 'owner' FROM {self._layout.table('meta')} AS meta"
-        (owner,) = self._connection.execute(asked).fetchone()
-        if owner is not None and self._owner not in {None, owner}:
+        (found,) = self._connection.execute(asked).fetchone()
+        if found is None or self._owner is None:
+            return
+        noted = Owner.of(found)
+        if noted.name != self._owner.name:
             by = f"a view {self.definition.name!r} that another home keeps"
             raise occupied(self.definition, by)
+        if self._owner.is_beside(noted):
+            raise copied(self.definition, noted.place)
+        self._kept, self._moves = found, not self._owner.is_at(noted)
+
+    def _keep(self) -> None:
+        # Only who takes turns notes its place: others may read a view from wherever they stand.
+        if self._kept is None:
+            return
+        mine = str(self._owner)
+        if self._noted not in {self._kept, mine}:
+            raise copied(self.definition, Owner.of(str(self._noted)).place)
+        if self._moves and self._noted != mine:
+            self._run(f"UPDATE {self._layout.table('meta')} SET owner = $1", [mine])
 
     def _make(self) -> None:
+        self._kept = None if self._owner is None else str(self._owner)
         try:
             self._make_all()
         except self._driver.Error as error:
@@ -241,8 +264,9 @@ class PostgresqlViewStore(SqlStore):
             self._run(functions.common())
 
     def _meta(self) -> tuple[int, str, Sequence[int]]:
-        sql = f"SELECT taken, memo, pending FROM {self._layout.table('meta')} FOR UPDATE"
-        taken, memo, pending = self._connection.execute(sql).fetchone()
+        owner = "NULL" if self._kept is None else "owner"
+        sql = f"SELECT taken, memo, pending, {owner} FROM {self._layout.table('meta')} FOR UPDATE"
+        taken, memo, pending, self._noted = self._connection.execute(sql).fetchone()
         return taken, memo, pending
 
     def _append(self, table: str, rows: pa.Table) -> None:

@@ -54,6 +54,16 @@ def occupied(definition: ViewDefinition, by: str) -> PenstockError:
     )
 
 
+def copied(definition: ViewDefinition, there: str) -> PenstockError:
+    """Say that a home and its copy would take the turns of one view."""
+    return StoreTurnError(
+        "VIEW-017",
+        f"View {definition.name!r} is kept by the home at {there} now, and one of the two is a "
+        "copy of the other.",
+        "Run one of them: remove the other, or move it out of the way.",
+    )
+
+
 def failed(definition: ViewDefinition, reason: str) -> PenstockError:
     """Say that the store could not do what maintains a view; nothing of it was done."""
     return StoreTextError(

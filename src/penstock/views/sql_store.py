@@ -19,6 +19,7 @@ from penstock.algebra.views import ViewDefinition
 from penstock.views.errors import StoreTurnError
 from penstock.views.flushes import FlushStatements
 from penstock.views.layout import COUNTED, ViewLayout, names
+from penstock.views.owners import Owner
 from penstock.views.protocol import WEIGHT, Chooser, Flush, Turn
 from penstock.views.refusals import occupied
 from penstock.views.tables import TableStatements
@@ -46,7 +47,7 @@ class SqlStore(ABC):
         What flushes are timed by; whoever compares them on a busy machine gives another.
     """
 
-    def __init__(self, definition: ViewDefinition, owner: str | None = None) -> None:
+    def __init__(self, definition: ViewDefinition, owner: Owner | None = None) -> None:
         self.definition = definition
         self._owner = owner
         self.clock: Callable[[], float] = perf_counter
@@ -94,6 +95,10 @@ class SqlStore(ABC):
         """Refuse a view that another home keeps."""
 
     @abstractmethod
+    def _keep(self) -> None:
+        """Refuse a turn of a view that a copy of this home keeps by now."""
+
+    @abstractmethod
     def indexes(self) -> tuple[str, ...]:
         """Give the SQL of the indexes that were made for flushes."""
 
@@ -114,7 +119,7 @@ class SqlStore(ABC):
             none = f"[{', '.join('0' for _ in layout.inputs)}]"
             self._run(
                 f"INSERT INTO {layout.table('meta')} VALUES ($1, 0, '', ARRAY{none}, $2)",
-                [layout.described, self._owner],
+                [layout.described, None if self._owner is None else str(self._owner)],
             )
             for sql in self._sql.opened():
                 self._run(sql)
@@ -129,6 +134,7 @@ class SqlStore(ABC):
         """Take a turn, or give what came of it if it is the last that was taken."""
         with self._transaction():
             meta = self._read()
+            self._keep()
             if number == meta.taken and number > 0:
                 return Turn(
                     number=number,

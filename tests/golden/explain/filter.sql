@@ -12,7 +12,7 @@ EXPLAIN SELECT symbol FROM trades WHERE symbol = 'IBM' AND price BETWEEN 5 AND 6
 SUBSCRIBE cheap TO SELECT symbol FROM trades WHERE symbol = 'KO' AND price BETWEEN 1 AND 2;
 EXPLAIN SUBSCRIPTION cheap
 --> SELECT symbol FROM trades WHERE symbol = 'KO' AND price BETWEEN 1 AND 2
--->   group      filter-… (filter on trades; grouped with 1 standing queries)
+-->   group      filter-… (filter on trades; grouped with 1 standing query)
 -->   partition  by symbol
 -->   index      stabbing index on price
 -->   expect     1.00 candidates per event

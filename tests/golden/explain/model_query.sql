@@ -13,7 +13,7 @@ EXPLAIN SELECT symbol, price FROM trades MODEL price KEY symbol WHERE price > 11
 
 SUBSCRIBE crossing TO SELECT symbol, starts, ends, price, status FROM trades MODEL price = price + 0.5 * t KEY symbol WHERE symbol = 'IBM' AND price * price < 12100 ERROR WITHIN 0.5 HORIZON 30 SECONDS; EXPLAIN SUBSCRIPTION crossing
 --> SELECT symbol, starts, ends, price, status FROM trades MODEL price = price + 0.5 * t KEY symbol WHERE symbol = 'IBM' AND price * price < 12100 ERROR WITHIN 0.5 HORIZON 30 SECONDS
--->   group           model_query-… (model_query on trades; grouped with 1 standing queries)
+-->   group           model_query-… (model_query on trades; grouped with 1 standing query)
 -->   class           model query
 -->   tells           segments, expected and then confirmed or withdrawn
 -->   sources         stream trades, key symbol, models price of degree 1 from columns, horizon 30 s, within price 0.5

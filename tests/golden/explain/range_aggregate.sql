@@ -8,7 +8,7 @@ EXPLAIN SELECT MIN(price) AS low FROM supply WHERE id BETWEEN 3 AND 9
 
 SUBSCRIBE lowest TO SELECT MIN(price) AS low, COUNT(*) AS n FROM supply WHERE id >= 3 AND product = 'tea' AND price > 1 WITH SNAPSHOT; EXPLAIN SUBSCRIPTION lowest
 --> SELECT MIN(price) AS low, COUNT(*) AS n FROM supply WHERE id >= 3 AND product = 'tea' AND price > 1
--->   group          range_aggregate-… (range_aggregate on supply; grouped with 1 standing queries)
+-->   group          range_aggregate-… (range_aggregate on supply; grouped with 1 standing query)
 -->   tells          each query its old and its new value
 -->   ranges of      id
 -->   partitioned by product

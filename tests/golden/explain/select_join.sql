@@ -13,7 +13,7 @@ EXPLAIN SELECT s.id FROM supply s JOIN demand d ON s.product = d.product WHERE s
 SUBSCRIBE near TO SELECT s.id FROM supply s JOIN demand d ON s.product = d.product WHERE s.price BETWEEN 1 AND 5 AND d.price BETWEEN 2 AND 6 OPTIONS (mode = 'identify');
 EXPLAIN SUBSCRIPTION near
 --> SELECT s.id FROM supply s JOIN demand d ON s.product = d.product WHERE s.price BETWEEN 1 AND 5 AND d.price BETWEEN 2 AND 6
--->   group            select_join-… (select_join on demand, supply; grouped with 1 standing queries)
+-->   group            select_join-… (select_join on demand, supply; grouped with 1 standing query)
 -->   class            select-join
 -->   mode             identify
 -->   keys             demand.product = supply.product

@@ -1,6 +1,6 @@
 CREATE VIEW cheapest REFRESH WITHIN 5 SECONDS AS SELECT s.product, min(s.price) AS low, count(*) AS n FROM supply s JOIN demand d ON s.product = d.product GROUP BY s.product; EXPLAIN VIEW cheapest
 --> SELECT s.product, min(s.price) AS low, count(*) AS n FROM supply s JOIN demand d ON s.product = d.product GROUP BY s.product
--->   group         view-… (view on supply, demand; grouped with 1 standing queries)
+-->   group         view-… (view on supply, demand; grouped with 1 standing query)
 -->   fresh within  5 s
 -->   store         DuckDB, in the home
 -->   cost          not measured yet: every change is brought in at once until it is
@@ -9,7 +9,7 @@ CREATE VIEW cheapest REFRESH WITHIN 5 SECONDS AS SELECT s.product, min(s.price) 
 
 CREATE VIEW rows_of REFRESH WITHIN 5 SECONDS AS SELECT product, price FROM supply WHERE price > 3; EXPLAIN VIEW rows_of WHAT IF (bound = '1 second')
 --> SELECT product, price FROM supply WHERE price > 3
--->   group         view-… (view on supply; grouped with 1 standing queries)
+-->   group         view-… (view on supply; grouped with 1 standing query)
 -->   fresh within  1 s
 -->   store         DuckDB, in the home
 -->   what if       bound = 1 s

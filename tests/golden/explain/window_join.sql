@@ -14,7 +14,7 @@ EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHI
 SUBSCRIBE soon TO SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 5 SECONDS;
 EXPLAIN SUBSCRIPTION soon
 --> SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 5 SECONDS
--->   group            window_join-… (window_join on quotes, trades; grouped with 1 standing queries)
+-->   group            window_join-… (window_join on quotes, trades; grouped with 1 standing query)
 -->   class            window join
 -->   mode             full
 -->   keys             quotes.symbol = trades.symbol

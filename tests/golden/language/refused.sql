@@ -138,6 +138,18 @@ SELECT * FROM trades WHERE price > 5
 -->     AND prise < 6
 -->         ^
 
+SELECT * FROM trades WHERE price > @limit
+--> [SQL-020] 'trades' has no column 'limit'. Write :limit for a parameter; @ is the absolute value. Its columns are: symbol, price, size, fee, ratio, active, day, at, ts, tags, info, Odd Name.
+-->   at line 1, column 37
+-->   SELECT * FROM trades WHERE price > @limit
+-->                                       ^
+
+SELECT * FROM trades WHERE symbol = @symbol
+--> [SQL-032] DuckDB says: No function matches the given name and argument types '@(VARCHAR)'. You might need to add explicit type casts. @ is the absolute value of a number: write :name for a parameter.
+-->   at line 1, column 28
+-->   SELECT * FROM trades WHERE symbol = @symbol
+-->                              ^
+
 SELECT * FROM trades WHERE u.price > 5
 --> [SQL-021] 'u' is neither the relation of this query nor a column of it. Write trades.price, or the column alone.
 -->   at line 1, column 28

@@ -24,6 +24,7 @@ from penstock.operators.model_query.figures import (
     VIOLATIONS,
 )
 from penstock.vocabulary.codec import OMITTED
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.figures import Figure, Tally
 from penstock.vocabulary.losses import (
     FAILED_CONDITIONS,
@@ -126,12 +127,12 @@ def model_words(told: Tally) -> str:
     dropped = 100 * told.total(VALIDATED) / rows
     words = f"{rows / segments:,.1f} rows per segment, {dropped:.1f} % of rows dropped unseen"
     if told[CONFIRMED]:
-        words += f", {told[CONFIRMED]:,} predictions confirmed"
+        words += f", {counted(told[CONFIRMED], 'prediction')} confirmed"
     if told[SPARED]:
-        words += f", {told[SPARED]:,} segments kept away by gates"
+        words += f", {counted(told[SPARED], 'segment')} kept away by gates"
     return words
 
 
 def model_sentence(told: Tally) -> str:
     """Say at the end of a run what became of rows."""
-    return f"Models: {model_words(told)}, {told[RETRACTIONS]:,} segments taken back."
+    return f"Models: {model_words(told)}, {counted(told[RETRACTIONS], 'segment')} taken back."

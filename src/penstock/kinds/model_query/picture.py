@@ -40,6 +40,7 @@ from penstock.kinds.protocol import AnswerComparison
 from penstock.models.segments import WIDTH
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Floats, Ints
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 
 ROWS_MAX = 4_000
@@ -77,7 +78,8 @@ class _Chosen:
         """Take what is asked for; of the rest, what was told most about."""
         names = [f"k{n}" for n in range(len(step.key))]
         if len(shown.key) > len(names):
-            fact = f"{len(shown.key)} values are given, and a key has {len(names)}."
+            given = counted(len(shown.key), "value is", "values are")
+            fact = f"{given} given, and a key has {len(names)}."
             columns = ", ".join(name for name, _ in step.key) or "none"
             raise PenstockError("PLT-003", fact, f"The key columns are: {columns}.")
         holds = [f"{name}::VARCHAR = ?" for name, _ in zip(names, shown.key, strict=False)]

@@ -13,6 +13,7 @@ from penstock.kinds.what_if import words_of
 from penstock.language.statements import Assumption
 from penstock.operators.model_query.equations import condition_text
 from penstock.registry.store import Registry
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.errors import PenstockError
 
 SHOWN_MAX = 3
@@ -125,7 +126,7 @@ class SharingWords:
         if not names:
             return ""
         more = f" and {len(names) - SHOWN_MAX:,} more" if len(names) > SHOWN_MAX else ""
-        shapes = "1 other shape" if len(groups) == 1 else f"{len(groups):,} other shapes"
+        shapes = counted(len(groups), "other shape")
         return f"{shapes}: {', '.join(names[:SHOWN_MAX])}{more}"
 
 

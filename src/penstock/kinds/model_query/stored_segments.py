@@ -38,6 +38,7 @@ from penstock.models.tolerances import SourceTolerances
 from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import read_json, write_file, write_json
 from penstock.storage.seals import seal_of_file, sealed, unsealed
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.findings import Finding
 
 FORMAT = 2
@@ -66,9 +67,10 @@ class StoredSegments:
     def words(self) -> str:
         """Say what is there, and whether it was there before."""
         facts = self.facts
-        counts = f"{facts['segments']:,} segments of {facts['rows']:,} rows of {facts['relation']}"
+        segments, rows = counted(facts["segments"], "segment"), counted(facts["rows"], "row")
+        counts = f"{segments} of {rows} of {facts['relation']}"
         if facts["late"]:
-            counts += f" ({facts['late']:,} more were late)"
+            counts += f" ({counted(facts['late'], 'more was', 'more were')} late)"
         if self.is_reused:
             return f"{counts}, taken from {self.path}: rows, models and bounds are unchanged."
         was = " was damaged and is" if self.was_damaged else ","

@@ -15,6 +15,7 @@ from penstock.operators.range_aggregate.figures import (
     UPDATES,
 )
 from penstock.vocabulary.codec import OMITTED
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 from penstock.vocabulary.shared_figures import NULL_VALUES
@@ -64,7 +65,7 @@ def range_words(told: Tally) -> str:
     each = per_update(told)
     words = [] if each is None else [f"{each} messages per update"]
     if told[NOTIFICATIONS]:
-        words.append(f"{told[NOTIFICATIONS]:,} notifications")
+        words.append(f"{counted(told[NOTIFICATIONS], 'notification')}")
     return ", ".join(words)
 
 
@@ -72,5 +73,5 @@ def range_sentence(told: Tally) -> str:
     """Say at the end of a run what changes told."""
     updates = told.by(UPDATES)
     classes = ", ".join(f"{count:,} {effect}" for effect, count in updates.items() if count)
-    parts = [f"{told[TUPLES]:,} rows", *([f"updates: {classes}"] if classes else [])]
+    parts = [counted(told[TUPLES], "row"), *([f"updates: {classes}"] if classes else [])]
     return f"Range aggregates: {'; '.join([*parts, range_words(told)])}."

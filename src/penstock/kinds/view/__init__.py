@@ -20,17 +20,10 @@ from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
 from penstock.language.views import bind_view, is_view
 from penstock.operators.view.operator import turn_of
-from penstock.views.addresses import (
-    DIRECTORY,
-    claim_store,
-    damaged_owner,
-    forget_files,
-    lost_owner,
-    refuse_path,
-    view_file,
-)
+from penstock.views.addresses import claim_store, forget_files, refuse_path, view_file
 from penstock.views.dropped_stores import damaged_notes, is_waited_for, reclaim_dropped
 from penstock.views.examination import flaw_of
+from penstock.views.owners import DIRECTORY, damaged_owner, lost_owner
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 

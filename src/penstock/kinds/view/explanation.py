@@ -33,6 +33,7 @@ from penstock.views.maintenance.policies import FlushPolicy, Immediate, Naive, O
 from penstock.views.maintenance.problems import Freshness, Problem
 from penstock.views.maintenance.rates import KnownRates
 from penstock.views.maintenance.schedules import Schedule
+from penstock.vocabulary.counts import counted
 from penstock.vocabulary.figures import Tally
 
 MOMENTS = 2_000
@@ -110,8 +111,9 @@ def _in_this_run(names: Sequence[str], told: Tally) -> dict[str, object]:
     found: dict[str, object] = {
         "in this run": _lines(
             [
-                f"{name}: {told[FLUSHES, number]:,} flushes of {told[FLUSHED, number]:,} changes, "
-                f"{told[PENDING, number]:,} wait"
+                f"{name}: {counted(told[FLUSHES, number], 'flush', 'flushes')} of "
+                f"{counted(told[FLUSHED, number], 'change')}, "
+                f"{counted(told[PENDING, number], 'waits', 'wait')}"
                 for number, name in inputs
             ]
         )

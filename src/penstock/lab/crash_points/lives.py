@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from penstock.delivery.retention import UpkeepPace
 from penstock.engine import Desk
-from penstock.engine.errands import Errands, answered, leave
+from penstock.engine.errands import Done, Errands, answered, leave
 from penstock.engine.registration import draft_declaration
 from penstock.engine.scripts import execute
 from penstock.engine.upkeep import Upkeep
@@ -143,9 +143,8 @@ class HomeLife:
         self._errands.take()
         answered(self._disk / HOME, asked)
 
-    def _carry_out(self, script: str, directory: Path) -> int:
-        execute(self._desk, script, directory=directory)
-        return self._desk.registry.version
+    def _carry_out(self, script: str, directory: Path) -> Done:
+        return execute(self._desk, script, directory=directory).done(self._desk.registry.version)
 
     def _ran(self, report: BatchReport) -> None:
         """Do what an engine does after a batch; its consumer takes it now and then."""

@@ -34,6 +34,7 @@ ROOMS := vocabulary kernels algebra expressions views brokers language planning 
     delivery worlds kinds edges engine server cli
 UNIT := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit golden tidy))
 PROPERTIES := tests/property tests/contract
+INTEGRATION := tests/integration
 SPARK := tests/e2e tests/spark
 
 # Two workers. `worksteal` gives each a half of the tests. `loadfile` keeps a file's tests, and so
@@ -41,8 +42,8 @@ SPARK := tests/e2e tests/spark
 # first, lest one worker waits for the other.
 PYTEST := $(BIN)/pytest -q -rs -n 2 --durations=15
 
-.PHONY: help setup java demo test lint fmt types imports unit properties spark crash experiments \
-    plain sparked lab peers clean
+.PHONY: help setup java demo test lint fmt types imports unit integration properties spark crash \
+    experiments plain sparked lab peers clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,8 +109,11 @@ types: $(READY) ## Check types
 imports: $(LIBRARIES) ## Check that imports go down the rows
 	$(BIN)/lint-imports --no-logo --no-cache
 
-unit: setup ## Run the tests and doctests of the edit loop: no Spark, no long properties
+unit: setup ## Run the tests and doctests of the edit loop: parts by themselves
 	$(PYTEST) --dist worksteal $(UNIT)
+
+integration: setup ## Run the tests of whole homes, servers and processes, without Spark
+	$(PYTEST) --dist worksteal $(INTEGRATION)
 
 properties: setup ## Run the properties: drawn data against laws, slow twins and DuckDB
 	$(PYTEST) --dist worksteal $(PROPERTIES)
@@ -128,11 +132,11 @@ crash: setup java $(ARCHIVE) ## Run the tests that kill processes
 experiments: setup java $(ARCHIVE) ## Run the lab's experiments, tiny
 	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder tests/lab
 
-# As `unit` and `properties`, and as `crash`, `spark` and `experiments`: together, workers wait for
-# each other twice and not five times. What users do comes before what is measured: if a run has an end,
+# As `unit`, `integration` and `properties`, and as `crash`, `spark` and `experiments`: together, workers
+# wait for each other twice and not six times. What users do comes before what is measured: if a run has an end,
 # experiments are left out first.
 plain: setup
-	$(PYTEST) --dist worksteal $(PROPERTIES) $(UNIT)
+	$(PYTEST) --dist worksteal $(PROPERTIES) $(INTEGRATION) $(UNIT)
 
 sparked: setup java $(ARCHIVE)
 	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder tests/crash $(SPARK) tests/lab

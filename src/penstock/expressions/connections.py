@@ -7,6 +7,7 @@ bounded: `penstock.expressions.guards`.
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 from pathlib import Path
 
@@ -74,3 +75,7 @@ def _walls() -> list[duckdb.Statement]:
     )  # fmt: skip
     with duckdb.connect(":memory:") as parser:
         return parser.extract_statements(";".join((*GUARDS.values(), *settings)))
+
+
+# What outlives the interpreter is told on standard error.
+atexit.register(_walls.cache_clear)

@@ -14,6 +14,7 @@ from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed, unsealed
 from penstock.views.protocol import ViewStore
 from penstock.views.refusals import occupied, unreachable
+from penstock.views.rehearsals import least_refresh, refuse_short_bound
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 
@@ -69,7 +70,8 @@ def claim_store(step: ViewStep, home: str | Path) -> None:
     """Make the store of a view that lives elsewhere, for this home, before the view stands on it.
 
     What cannot be reached, does not know the view's words, or has the same view of another home is
-    refused: of two that take turns by their numbers, each would be given what the other's told.
+    refused: of two that take turns by their numbers, each would be given what the other's told. So
+    is one whose bound is shorter than the least refresh takes there.
     """
     path = Path(home) / DIRECTORY / OWNER
     if not path.exists():
@@ -79,6 +81,8 @@ def claim_store(step: ViewStep, home: str | Path) -> None:
     try:
         if store.taken():
             raise occupied(step.definition, f"a view {step.definition.name!r} that has begun")
+        refuse_short_bound(step, least_refresh(store))
+        store.create()
     finally:
         store.close()
 

@@ -123,8 +123,8 @@ def assert_batches_are_shared(given: Schedule, made: Schedule, table: int) -> No
         assert ((ours >= start) & (ours < end)).sum() <= 1
     for start, end in pairwise(ours):
         assert ((theirs > start) & (theirs <= end)).sum() >= 1
-    for at, shared in zip(theirs, shared_batches(given, made, table), strict=True):
-        assert (ours[shared] >= at).sum() <= 1 and (ours[shared] < at).sum() <= 1
+    for moment, shared in zip(theirs, shared_batches(given, made, table), strict=True):
+        assert (ours[shared] >= moment).sum() <= 1 and (ours[shared] < moment).sum() <= 1
     curve = given.problem.freshness.curves.each[table]
     batches = given.flushed[theirs, table]
     for number, shared in enumerate(shared_batches(made, given, table)):

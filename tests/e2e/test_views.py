@@ -99,6 +99,13 @@ def standing(engine: Engine, name: str) -> Counter[tuple[Any, ...]]:
     return +found
 
 
+def regions(engine: Engine, shop: Shop) -> bool:
+    """Say whether the view over the view is what it should be, when it is asked for fresh."""
+    whole = shop.expected()
+    found = engine.view("regions").read(fresh=True).to_pylist()
+    return bool(found == [{"many": len(whole), "most": max(row["n"] for row in whole)}])
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     shop = Shop(tmp_path / "in")
@@ -161,6 +168,9 @@ def test_a_view_follows_its_tables_and_feeds_others(tmp_path: Path, shop: Shop) 
             assert word in text, text
         assumed = {"bound": "1 millisecond", "rate(items)": "9/s"}
         assert "1 ms" in engine.explain("cheapest", what_if=assumed).text()
+        shop.items(("insert", 3, 0.25), ("insert", 3, 0.25))
+        engine.run_available()
+        assert regions(engine, shop), "what waits in the view below is not left out"
         with pytest.raises(PenstockError, match="ENG-061"):
             engine.subscription("cheapest").drop()
         engine.sql("DROP SUBSCRIPTION cheap; DROP VIEW regions; DROP VIEW cheapest")
@@ -179,6 +189,7 @@ def test_a_view_is_made_later_and_read_from_outside(tmp_path: Path, shop: Shop) 
         engine.wait_for_version(version)
         read = _command("query", str(home), "SELECT * FROM cheapest", "--fresh", "--json")
         assert sorted(read["rows"], key=str) == sorted(shop.expected(), key=str)
+        assert read["staleness"]["pending"] == {"orders": 0, "items": 0}
         with pytest.raises(PenstockError, match="CAT-016"):
             engine.sql("CREATE VIEW orders REFRESH WITHIN 1 SECOND AS SELECT price FROM items")
         with pytest.raises(PenstockError, match="VIEW-062"):
@@ -206,6 +217,7 @@ def test_a_view_in_postgresql_is_anybody_s(tmp_path: Path, shop: Shop, server: s
         engine.run_available()
         grow(shop)
         engine.run_available()
+        assert regions(engine, shop), "one store is asked by way of the other"
         view = engine.view("cheapest")
         assert rows(view.read(fresh=True)) == shop.expected()
         engine.run_available()

@@ -150,7 +150,9 @@ def test_a_suspended_view_is_told_as_such(
     run.desk.subscribe("SELECT count(*) AS n FROM orders", name="v", options=options)
     run.more(2)
     with served.client() as client:
-        assert client.get("/views/v").json() == {"columns": ["n"], "rows": [{"n": 2}]}
+        told = client.get("/views/v").json()
+        assert (told["columns"], told["rows"], "notice" in told) == (["n"], [{"n": 2}], False)
+        assert told["staleness"]["pending"] == {"orders": 0}
         run.desk.suspended.suspend(run.desk.registry.subscriptions["v"].group, "[RUN-013] Slow.")
         told = client.get("/views/v").json()
     assert told["rows"] == [{"n": 2}]

@@ -34,6 +34,7 @@ def stored(step: ViewStep, home: Path, query: int = 1) -> StoredView:
         KeptQuery(
             name=step.definition.name, group="g", step=step, query=query, home=home,
             rests=lambda: None, ask=lambda _: None, beat=lambda: None, met=Tally,
+            kept=lambda _: None,
         )
     )  # fmt: skip
 
@@ -183,6 +184,21 @@ def test_of_homes_that_make_one_view_at_once_one_has_it(
         found = sorted(homes.map(claimed, range(4)))
     postgresql.execute(f"DROP SCHEMA penstock_{step.definition.name} CASCADE")
     assert found == ["VIEW-003"] * 3 + ["has it"]
+
+
+def test_a_bound_that_postgresql_cannot_keep_is_refused(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    step = view(bound="1 microsecond", store=postgresql.url()).step()
+    with pytest.raises(PenstockError, match=r"VIEW-063.*REFRESH WITHIN"):
+        KIND.make_way(tmp_path, step, None)
+    assert schemas(postgresql, step) == 0, "nothing is left of it"
+    step = view(bound="1 minute", store=postgresql.url()).step()
+    KIND.make_way(tmp_path, step, None)
+    store = open_view(step, tmp_path, 1)
+    assert store.taken() == 0 and store.rows().num_rows == 0
+    store.close()
+    stored(step, tmp_path).forget(is_running=False)
 
 
 def test_a_server_that_is_down_is_asked_again(tmp_path: Path) -> None:

@@ -294,15 +294,68 @@ def test_a_rehearsal_leaves_no_trace(opened: Any) -> None:
     assert view.turn() == [("a", -1.0, 9, 1), ("a", 0.0, 8, -1)]
 
 
-def test_tables_in_duckdb_do_not_grow_with_their_changes(tmp_path: Path) -> None:
+def test_what_comes_is_seen_ahead_and_undone(opened: Any) -> None:
+    view = opened(grouped("min", "count"))
+    view.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+    view.turn([((1, 3.0), 1)], flush=[])
+    coming = {0: as_changes(R, [((1, 2.0), -1)]), 1: as_changes(S, [((1, "b"), 1)])}
+    with view.store.ahead(coming):
+        assert view.rows() == [("a", 3.0, 1), ("b", 3.0, 1)]
+        assert as_rows(view.store.untold()) == [
+            ("a", 2.0, 1, -1), ("a", 3.0, 1, 1), ("b", 3.0, 1, 1),
+        ]  # fmt: skip
+        asked = view.store.query('SELECT count(*) AS n FROM "v"')
+        assert asked.to_pylist() == [{"n": 2}]
+    assert view.rows() == [("a", 2.0, 1)] and view.store.pending().tolist() == [1, 0]
+    assert view.store.untold().num_rows == 0
+    with pytest.raises(PenstockError, match="VIEW-006"), view.store.ahead(coming):
+        view.store.query("SELECT soup FROM v")
+    assert view.turn(*([], []), flush=[0]) == [("a", 2.0, 1, -1), ("a", 2.0, 2, 1)]
+
+
+def test_how_long_changes_have_waited_is_known(opened: Any) -> None:
+    view = opened(grouped("min"))
+    view.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+    assert view.store.age() == 0.0, "nothing waits"
+    view.turn([((1, 3.0), 1)], flush=[])
+    first = view.store.age()
+    view.turn([((1, 4.0), 1)], flush=[])
+    assert 0.0 < first < view.store.age(), "the oldest counts"
+    view.store.refresh()
+    assert view.store.age() == 0.0
+    view.turn([((1, 5.0), 1)], flush=[])
+    assert 0.0 < view.store.age() < 60.0, "it counts from what came since"
+
+
+def test_a_view_of_before_learns_since_when_changes_wait(opened: Any) -> None:
+    view = opened(grouped("min"))
+    view.turn([((1, 2.0), 1)], [((1, "a"), 1)], flush=[])
+    with view.store._transaction():
+        for column in ("since", "life"):
+            view.store._run(f'ALTER TABLE "penstock_v".meta DROP COLUMN {column}')
+    view.store.close()
+    view = opened(grouped("min"))
+    assert view.store.age() == 0.0 and view.store.pending().tolist() == [1, 1]
+    view.store.refresh()
+    view.turn([((1, 3.0), 1)], flush=[])
+    assert view.store.age() > 0.0
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_tables_in_duckdb_do_not_grow_with_their_changes(tmp_path: Path, is_asked: bool) -> None:
+    """Whoever flushes them: the rule, or readers who ask all the time."""
+    flush: list[int] | None = [] if is_asked else None
     store = open_store(grouped("min"), str(tmp_path / "v.duckdb"))
     assert isinstance(store, DuckdbViewStore)
     store.settle_after = 10
     view = Driver(store)
     view.turn([((1, float(x)), 1) for x in range(20)], [((1, "a"), 1)])
     for number in range(30):
-        view.turn([((1, float(number % 20)), -1), ((1, float(number % 20)), 1), ((1, 20.0), 1)])
-        view.turn([((1, 20.0), -1)])
+        row = (1, float(number % 20))
+        view.turn([(row, -1), (row, 1), ((1, 20.0), 1)], flush=flush)
+        store.refresh()
+        view.turn([((1, 20.0), -1)], flush=flush)
+        store.refresh()
     for table in ("base0", "values0"):
         counted = store.query(f'SELECT count(*) FROM "penstock_v".{table}')
         assert counted[0][0].as_py() < 60

@@ -113,13 +113,18 @@ def test_minimal_schedules_cost_at_most_twice(shape: Shape, seed: int) -> None:
 
 
 def assert_batches_are_shared(given: Schedule, made: Schedule, table: int) -> None:
-    """Lemmas 4 to 7: how the batches of one table in two schedules lie to each other."""
+    """Lemmas 3 to 7: how the batches of one table in two schedules lie to each other."""
     theirs, ours = (np.flatnonzero(each.flushed[:, table]) for each in (given, made))
+    came = np.repeat(np.arange(len(given.flushed)), given.problem.arrivals[:, table])
+    for each, at in ((given, theirs), (made, ours)):
+        for first in np.cumsum(each.flushed[at, table])[:-1].tolist():
+            assert came[first - 1] <= came[first] - (each is made)
     for start, end in pairwise(theirs):
         assert ((ours >= start) & (ours < end)).sum() <= 1
     for start, end in pairwise(ours):
         assert ((theirs > start) & (theirs <= end)).sum() >= 1
-    assert all(len(shared) <= 2 for shared in shared_batches(given, made, table))
+    for moment, shared in zip(theirs, shared_batches(given, made, table), strict=True):
+        assert (ours[shared] >= moment).sum() <= 1 and (ours[shared] < moment).sum() <= 1
     curve = given.problem.freshness.curves.each[table]
     batches = given.flushed[theirs, table]
     for number, shared in enumerate(shared_batches(made, given, table)):
@@ -136,6 +141,7 @@ def test_with_linear_costs_minimal_schedules_cost_no_more(seed: int) -> None:
         made = linear_schedule(best)
         assert made.is_valid and made.is_lazy and made.is_greedy and made.is_minimal
         assert made.cost == pytest.approx(best.cost, abs=CLOSE)
+        assert ((made.flushed > 0).sum(axis=0) <= (best.flushed > 0).sum(axis=0)).all()
 
 
 def test_a_schedule_for_later_costs_little_more_if_the_refresh_comes_before(seed: int) -> None:
@@ -156,6 +162,11 @@ def test_a_schedule_for_later_costs_little_more_if_the_refresh_comes_before(seed
             more = kept.cost + problem.freshness.cost(plan.after[last]) - least
             assert more <= fixed + CLOSE
             attained += more >= fixed - CLOSE > CLOSE
+            if last < whole.last:  # what is planned until then has no more fixed costs than that
+                fits = [curve.fit for curve in whole.freshness.curves.each]
+                planned = (plan.flushed[: last + 1] > 0).sum(axis=0) @ [own.fixed for own in fits]
+                paid = least - problem.arrivals.sum(axis=0) @ [own.each for own in fits]
+                assert planned <= paid + CLOSE
     assert attained
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+from penstock.lab.maintenance.exhaustive import Exhaustive
 from penstock.lab.maintenance.plans import misled, sure, tight_example
+from penstock.lab.maintenance.workload import calibrated
 from penstock.views.maintenance.curves import CostCurve
+from penstock.views.maintenance.decisions import Decisions, FlushPlan
 from penstock.views.maintenance.optimum import hopes, optimal
 from penstock.views.maintenance.policies import Immediate, Naive, Online, followed
 from penstock.views.maintenance.problems import Freshness, Problem
@@ -49,10 +54,23 @@ def _table(problem: Problem) -> tuple[CostCurve, float, np.ndarray[tuple[int], n
     return problem.freshness.curves.each[0], problem.freshness.limit, problem.arrivals[:, 0]
 
 
-def test_the_tight_example_keeps_whole_states_at_the_bound() -> None:
-    problem = tight_example(4, 1)
-    assert not problem.freshness.is_full(np.array([8]))
-    assert sure(optimal(problem)).cost == 2.25
+@pytest.mark.parametrize(
+    ("parts", "pairs", "minimal", "least"),
+    [(2, 1, 2.5, 1.5), (3, 2, 14 / 3, 8 / 3), (4, 1, 2.25, 1.25)],
+)
+def test_the_tight_example_costs_nearly_twice_the_cheapest(
+    parts: int, pairs: int, minimal: float, least: float
+) -> None:
+    problem = tight_example(parts, pairs)
+    assert not problem.freshness.is_full(np.array([2 * parts])), "the bound itself is kept"
+    assert sure(optimal(problem)).cost == pytest.approx(minimal)
+    assert Exhaustive(problem).cheapest().cost == pytest.approx(least)
+
+
+def test_the_safe_hope_saves_most_nodes() -> None:
+    problem = Problem.uniform(calibrated("A", 12.0), 500)
+    safe, zero = (sure(optimal(problem, hope=each)) for each in ("safe", "zero"))
+    assert safe.cost == pytest.approx(zero.cost) and zero.expanded >= 20 * safe.expanded
 
 
 def test_identical_linear_tables_gain_nothing() -> None:
@@ -105,3 +123,18 @@ def test_the_first_moments_of_a_moving_rate_count_as_much_as_they_are() -> None:
     for _ in range(200):
         moving.observe(np.array([1]))
     assert moving.rates[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_behind_a_reader_s_refresh_what_is_spent_counts_from_there() -> None:
+    """What waits then came in this turn alone."""
+    plan = FlushPlan(number=1, curves=tuple(LINES), headroom=1.0)
+    decisions = Decisions("online", 24.0, plan)
+    pending, come, memo = np.zeros(2, np.int64), np.array([1, 1]), ""
+    for _ in range(12):
+        pending += come
+        chosen, memo = decisions.choose(come, pending, memo)
+        pending[list(chosen)] = 0
+    assert pending[1] == 12, "it waits since the beginning"
+    _, refreshed = decisions.choose(come, come, memo)
+    assert json.loads(refreshed)["spent"] == {"moment": 1, "spent": 0.0}
+    assert json.loads(refreshed)["rates"]["weights"] > json.loads(memo)["rates"]["weights"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,19 +16,23 @@ from penstock.kinds.plan_cycle import WatchedBatch
 from penstock.kinds.view.cycle import ViewCycle
 from penstock.kinds.view.explanation import plan_facts
 from penstock.kinds.view.hindsight import Hindsight
+from penstock.kinds.view.prices import BAR, MOMENTS, Foretold, Price
 from penstock.kinds.watch import Explained, House
+from penstock.language.assumptions import assumptions_of
 from penstock.operators.view import figures
 from penstock.planning.explanation import Explanation
 from penstock.spark.hosts import BatchReport
 from penstock.views.maintenance.curves import CostCurve
 from penstock.views.maintenance.decisions import Decisions, FlushPlan
-from penstock.views.maintenance.problems import Freshness
+from penstock.views.maintenance.policies import followed
+from penstock.views.maintenance.problems import Freshness, Problem
 from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.figures import Tally
 from tests.support.view_lives import view
 
 CURVES = (CostCurve.linear(each=2.0, fixed=1.0), CostCurve.linear(each=1.0, fixed=12.0))
 BOUND = 24.0
+NO_RATES: Mapping[str, str | float] = {}
 OPTIMUM, NAIVE = 91.0, 125.0
 """Of the golden trace: one change of each table at each of 20 moments."""
 
@@ -93,7 +98,9 @@ def cycle(tmp_path: Path) -> Iterator[ViewCycle]:
     desk.close()
 
 
-def watched(number: int, tally: Tally, plan: FlushPlan | None) -> WatchedBatch[FlushPlan]:
+def watched(
+    number: int, tally: Tally, plan: FlushPlan | None, now_s: float = 0.0
+) -> WatchedBatch[FlushPlan]:
     return WatchedBatch(
         group="view-1",
         described=view().step().to_json(),
@@ -103,7 +110,7 @@ def watched(number: int, tally: Tally, plan: FlushPlan | None) -> WatchedBatch[F
             batch=number, version=0, rows_in=0, matches=0, seconds=0.0,
             figures=FigureTable({"view-1": tally}), logged=LoggedBatch(number, 0, 0, 0, ()),
         ),
-        now_s=0.0,
+        now_s=now_s,
     )  # fmt: skip
 
 
@@ -116,6 +123,19 @@ def test_a_miss_is_told_with_its_cause_and_leaves_less_waiting(cycle: ViewCycle)
     revision = cycle.review(batch)
     assert revision is not None and "more came at once than the bound allows (1)" in revision.text
     assert revision.make(4).headroom == pytest.approx(0.64)
+
+
+def test_where_the_bound_is_kept_long_more_may_wait_again(cycle: ViewCycle) -> None:
+    plan = FlushPlan(number=3, curves=CURVES, headroom=0.6)
+    kept = told((1, 1), (0, 0), REFRESHES=600)
+    assert not cycle.watch(watched(1, kept, plan))
+    last = watched(2, kept, plan)
+    assert cycle.watch(last)
+    revision = cycle.review(last)
+    assert revision is not None and "the bound was kept long" in revision.text
+    assert revision.make(4).headroom == pytest.approx(0.75)
+    assert not cycle.watch(watched(3, kept, plan)), "it is counted anew"
+    assert not cycle.watch(watched(4, kept, replace(plan, headroom=0.8))), "more may not"
 
 
 def test_rehearsals_are_told_when_they_say_something_new(cycle: ViewCycle) -> None:
@@ -195,3 +215,59 @@ def test_a_schedule_is_replayed_where_deciding_from_time_to_time_is_dearer() -> 
     # Behind a refresh the schedule begins again; what another rule remembered is of no use.
     for other in (plan, replace(plan, replayed=())):
         assert Decisions("online", bound, other).choose(come, come, memo)[0] == ()
+
+
+def explained(plan: FlushPlan, what_if: Mapping[str, str | float] = NO_RATES) -> dict[str, Any]:
+    """Give what EXPLAIN says of a plan, under what is assumed."""
+    found = Explanation(
+        sql="", group="view-1", relation="v", operator="view", queries=1, is_new=False
+    )
+    asked = Explained(explanation=found, logical=view(), what_if=assumptions_of(what_if))
+    return plan_facts(asked, plan, Tally()).facts
+
+
+def test_explain_foretells_by_what_came_lately(cycle: ViewCycle) -> None:
+    plan = FlushPlan(number=3, curves=CURVES)
+    assert cycle.informed("view-1", plan) is plan, "nothing is known"
+    cycle.watch(watched(0, told((9_000, 9_000), (0, 0)), plan))
+    for number in range(1, 12):
+        cycle.watch(watched(number, told((10 * number, 0), (0, number)), plan, number / 2))
+    known = cycle.informed("view-1", plan)
+    assert known is not None and known.come[1] == 1.0 and known.every_s == 0.5
+    assert FlushPlan.from_json(known.to_json()).come == known.come
+    assert explained(plan)["changes come"] == "as often of each input"
+    exact = replace(known, come=(10.0, 1.0))
+    assert explained(exact)["changes come"] == "orders 20/s, items 2/s, in batches every 500 ms"
+    assumed = explained(exact, {"rate(items)": "40/s"})
+    assert assumed["changes come"] == "orders 20/s, items 40/s, in batches every 500 ms"
+    assert assumed["cost of a change"] != explained(exact)["cost of a change"]
+    assert explained(plan, {"rate(items)": "9/s"})["changes come"] == "as often of each input"
+
+
+def test_explain_draws_what_a_change_costs_against_the_bound() -> None:
+    plan = FlushPlan(number=3, curves=tuple(each.scaled(0.001) for each in CURVES), headroom=1.0)
+    facts = explained(plan, {"bound": "24 milliseconds"})
+    head, *lines = facts["chart"]
+    assert head.split() == ["bound", "a", "change", "all", "at", "once"]
+    assert [line.split()[0] for line in lines] == ["3", "6", "12", "24", "48", "96", "192"]
+    costs = [float(line.split()[2]) for line in lines]
+    bars = [line.count("█") for line in lines]
+    assert costs == sorted(costs, reverse=True) and bars == sorted(bars, reverse=True)
+    assert bars[0] == BAR and lines[3].split()[2] in facts["cost of a change"]
+
+
+def test_a_schedule_that_is_replayed_is_foretold_by_batches() -> None:
+    """Its period is one of batches, however many changes each brings."""
+    plan = FlushPlan(
+        number=1, curves=CURVES, headroom=1.0, replayed=((0,), (1,)), period=5,
+        come=(3.0, 3.0), every_s=1.0,
+    )  # fmt: skip
+    fresh = Freshness.of(list(CURVES), BOUND)
+    price = Price(plan=plan, foretold=Foretold.of(["orders", "items"], plan, ()), bound_s=BOUND)
+    real = followed(Problem.uniform(fresh, MOMENTS, 3), plan.replay(fresh))
+    assert price.planned.cost == pytest.approx(real.cost)
+    slow = replace(plan, come=(0.1, 0.1), period=500)
+    price = replace(price, foretold=Foretold.of(["orders", "items"], slow, ()), plan=slow)
+    assert price.foretold.batches == 10.0 and price.foretold.moment_s == 10.0
+    ones = followed(Problem.uniform(fresh, MOMENTS), replace(slow, period=50).replay(fresh))
+    assert price.planned.cost == pytest.approx(ones.cost)

@@ -22,7 +22,7 @@ from penstock.engine import Desk, Subscription
 from penstock.engine.home import user_of_home
 from penstock.engine.visits import carried_out, read_view
 from penstock.expressions.quotation import quoted
-from penstock.kinds.kept_views import notice_of
+from penstock.kinds.kept_views import notice_of, staleness_of
 from penstock.language.parser import parse
 from penstock.language.statements import (
     CreateView,
@@ -176,9 +176,11 @@ def show_status(home: Path, screen: Screen) -> None:
 def show_view(home: Path, sql: str, fresh: bool, screen: Screen) -> None:
     """Print the rows of a view that a SELECT asks for."""
     rows = read_view(existing_home(home), sql, fresh)
-    notice = notice_of(rows)
+    notice, stale = notice_of(rows), staleness_of(rows)
     if screen.as_json:
-        told = {} if notice is None else {"notice": notice}
+        told: dict[str, Any] = {} if notice is None else {"notice": notice}
+        if stale is not None:
+            told["staleness"] = stale.to_json()
         screen.result({"columns": rows.column_names, "rows": rows.to_pylist(), **told})
         return
     if notice is not None:
@@ -189,6 +191,8 @@ def show_view(home: Path, sql: str, fresh: bool, screen: Screen) -> None:
     for row in rows.to_pylist():
         table.add_row(*("NULL" if value is None else escape(str(value)) for value in row.values()))
     screen.out.print(table)
+    if stale is not None and (waiting := stale.words()):
+        screen.progress.print(f"[dim]{escape(waiting)}; --fresh brings them in[/]")
 
 
 def _state(subscription: Subscription, at_rest: Collection[str], ids: Sized) -> str:

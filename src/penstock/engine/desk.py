@@ -21,7 +21,7 @@ from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.explainer import Explainer
 from penstock.engine.home import open_home, visit_home
 from penstock.engine.home_sinks import HomeSinks, SinkFacts
-from penstock.engine.kept_relations import KeptRelations, declare_kept
+from penstock.engine.kept_relations import KeptRelations, declare_kept, refuse_alteration
 from penstock.engine.live import LiveRun, NoRun
 from penstock.engine.losses import Losses
 from penstock.engine.readers import HomeReaders
@@ -307,6 +307,7 @@ class Desk:
                     f"Alter {name!r} takes a new text (for a single query) or new rows.",
                     "Pass sql= or each=.",
                 )
+            refuse_alteration(self.registry, record)
             request = self.request(name, sql or record.sql, each, record.key, record.options)
             draft, receipt = draft_alteration(self.registry, request, record)
             return self.watcher.publish(request, draft, receipt)

@@ -36,6 +36,17 @@ def declare_kept(registry: Registry, request: Request, draft: Draft) -> None:
     draft.declarations.append(Declaration(relation=relation, source=Source()))
 
 
+def refuse_alteration(registry: Registry, record: SubscriptionRecord) -> None:
+    """Refuse another text for a query whose rows others may read, and know."""
+    known = registry.catalog.get(record.name.lower())
+    if known is not None and known.keeps and not known.flows:
+        raise PenstockError(
+            "VIEW-067",
+            f"{record.name!r} is a view: whoever reads it knows its rows, and what they are of.",
+            "Drop it, and what reads it first; then create it anew.",
+        )
+
+
 class KeptRelations:
     """The relations that the standing queries of a home keep, for those who read them."""
 
@@ -138,6 +149,12 @@ class KeptRelations:
         def beat() -> None:
             registry.publish(Draft())
 
+        def kept(name: str) -> KeptView | None:
+            known = registry.catalog.get(name.lower())
+            if known is None or not known.keeps or known.flows:
+                return None
+            return self.of(registry.subscriptions[known.name])
+
         return kind_of(described).kept(
             KeptQuery(
                 name=record.name,
@@ -149,5 +166,6 @@ class KeptRelations:
                 ask=ask,
                 beat=beat,
                 met=lambda: (self._run().met() or FigureTable())[group],
+                kept=kept,
             )
         )

@@ -63,7 +63,8 @@ class KeptQuery:
     """A standing query whose relation somebody reads, and how its operator is asked.
 
     `ask` asks the live operator between two batches, and gives None where there is none; `beat`
-    brings a batch, so that others learn of what changed. `rests` says why it is suspended, if so.
+    brings a batch, so that others learn of what changed. `rests` says why it is suspended, if so;
+    `kept` gives a relation that it reads as readers see it, or None: it is none that a query keeps.
     """
 
     name: str
@@ -75,6 +76,7 @@ class KeptQuery:
     ask: Callable[[Callable[[Any], Any]], Any]
     beat: Callable[[], None]
     met: Callable[[], Tally]
+    kept: Callable[[str], KeptView | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,11 +139,16 @@ class ClosingOperator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which of how many shards an operator works in, and the directory of their home, if any."""
+    """Which of how many shards an operator works in, and the directory of their home, if any.
+
+    `version` is the one with which an operator begins that was not restored: when its group is
+    resumed it begins anew, with another.
+    """
 
     number: int = 0
     count: int = 1
     home: str | None = None
+    version: int = 0
 
 
 WHOLE = Share()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -199,7 +200,7 @@ class Shard:
     def _wake(self, group: str, begin: bool) -> None:
         """Begin anew with a group that rested: its queries are as if registered now."""
         self._resting.discard(group)
-        self._build(group, *self._steps[group], None, begin)
+        self._build(group, *self._steps[group], None, begin, self.version)
         for change in self._feed(0, self.version):
             if group in change.changes:
                 self._operators[group].apply(change.changes[group])
@@ -213,7 +214,7 @@ class Shard:
                 kind = OPERATORS[described["kind"]]
                 step = kind.step_from_json(described)
                 if self._is_here(step) and group not in self._resting:
-                    self._build(group, kind, step, snapshot.get(group), begin)
+                    self._build(group, kind, step, snapshot.get(group), begin, version)
             for group, changes in change.changes.items():
                 if group in self._operators:
                     self._operators[group].apply(changes)
@@ -261,12 +262,13 @@ class Shard:
         return ((group, own) for own in alone.process(rows) if len(own.query))
 
     def _build(
-        self, group: str, kind: OperatorKind, step: Step, snapshot: bytes | None, begin: bool
-    ) -> None:
+        self, group: str, kind: OperatorKind, step: Step, snapshot: bytes | None, begin: bool,
+        version: int,
+    ) -> None:  # fmt: skip
         for feeder in self._resting.intersection(reads_of(step)):  # somebody reads it again
             self._wake(feeder, begin)
             self._woken.update([feeder] if begin else [])
-        operator = kind.build(step, snapshot, self._share)
+        operator = kind.build(step, snapshot, replace(self._share, version=version))
         self._operators[group] = operator
         self._steps[group] = kind, step
         self._feeding.take(group, step)
@@ -309,8 +311,8 @@ class Shard:
     ) -> list[tuple[str, Results]]:
         """Run one micro-batch through every group; the host's clock tells what each takes.
 
-        Those that keep relations come first: the others see how rows changed, not what was written
-        of them.
+        Those that keep relations come first, as they were registered: the others, and those that
+        read one registered before, see how rows changed, not what was written of them.
         """
         found: list[tuple[str, Results]] = []
         for group in filter(self._operators.__contains__, self._unbegun):
@@ -324,8 +326,9 @@ class Shard:
         self._resolved = {}
         whole = dict(batch)
         keepers = {id(operator) for operator in self._kept.values()}
-        first = [(g, own) for g, own in self._operators.items() if id(own) in keepers]
-        ordered = [(g, self._operators[g]) for g in self._feeding.ordered(self._operators)]
+        listed = [group for group in self._steps if group in self._operators]
+        first = [(g, self._operators[g]) for g in listed if id(self._operators[g]) in keepers]
+        ordered = [(g, self._operators[g]) for g in self._feeding.ordered(listed)]
         others = [(g, own) for g, own in ordered if id(own) not in keepers]
         for group, operator in (*first, *others):
             started = clock_ns()

@@ -71,6 +71,8 @@ class ViewRows(BaseModel):
 
     columns: list[str]
     rows: list[dict[str, Any]]
+    notice: str | None = None
+    staleness: dict[str, Any] | None = None
 
 
 class Health(BaseModel):

@@ -20,7 +20,7 @@ from penstock.delivery.row_texts import json_lines
 from penstock.engine.registration import record_of
 from penstock.engine.visits import carried_out, read_view, subscribed
 from penstock.expressions.quotation import quoted
-from penstock.kinds.kept_views import notice_of
+from penstock.kinds.kept_views import notice_of, staleness_of
 from penstock.server.access import ONE, READ, REGISTER
 from penstock.server.answers import (
     Dropped,
@@ -326,8 +326,10 @@ async def view(
         use.take_at_once(rows.num_rows)
         lines = bytes(json_lines(rows).whole())[:-1].replace(b"\n", b",")
         columns = json.dumps(rows.column_names).encode()
-        notice = notice_of(rows)
+        notice, stale = notice_of(rows), staleness_of(rows)
         told = b"" if notice is None else b',"notice":%s' % json.dumps(notice).encode()
+        if stale is not None:
+            told += b',"staleness":%s' % json.dumps(stale.to_json()).encode()
         body = b'{"columns":%s,"rows":[%s]%s}' % (columns, lines, told)
         return Response(body, media_type="application/json")
 

@@ -10,7 +10,7 @@ seen it, and what a database says to a lookup may be something else today.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from threading import Lock
+from threading import RLock
 from time import perf_counter, time
 from typing import TypeVar
 
@@ -53,7 +53,8 @@ class EmbeddedHost:
         self._share = Share(home=str(pipeline.home))
         self._shard: Shard | None = None
         self._done = -1
-        self._between = Lock()
+        self._between = RLock()
+        """Of several threads; within one, a question may ask others."""
 
     def ask(self, question: Callable[[Shard], Answer]) -> Answer | None:
         """Ask the live shard something between two batches; None if no batch has run yet."""

@@ -15,6 +15,7 @@ from penstock.storage.seals import sealed
 from penstock.views.owners import DIRECTORY, OWNER, owner_of
 from penstock.views.protocol import ViewStore
 from penstock.views.refusals import occupied, unreachable
+from penstock.views.rehearsals import least_refresh, refuse_short_bound
 from penstock.vocabulary.errors import PenstockError
 
 COOLDOWN_S = 2.0
@@ -65,7 +66,8 @@ def claim_store(step: ViewStep, home: str | Path) -> None:
     """Make the store of a view that lives elsewhere, for this home, before the view stands on it.
 
     What cannot be reached, does not know the view's words, or has the same view of another home is
-    refused: of two that take turns by their numbers, each would be given what the other's told.
+    refused: of two that take turns by their numbers, each would be given what the other's told. So
+    is one whose bound is shorter than the least refresh takes there.
     """
     path = Path(home) / DIRECTORY / OWNER
     if not path.exists():
@@ -75,6 +77,8 @@ def claim_store(step: ViewStep, home: str | Path) -> None:
     try:
         if store.taken():
             raise occupied(step.definition, f"a view {step.definition.name!r} that has begun")
+        refuse_short_bound(step, least_refresh(store))
+        store.create()
     finally:
         store.close()
 

@@ -87,6 +87,8 @@ class Dialect:
 
     Between flushes no group lacks its extreme or its rows, and that is what statistics say; within
     one all groups may. PostgreSQL would look through all that changed for each."""
+    now: str
+    """The time by the store's clock, in microseconds."""
 
     def type(self, type_: pa.DataType) -> str:
         """Name an Arrow type."""
@@ -131,6 +133,7 @@ DUCKDB = Dialect(
     finite="isfinite({})",
     numbers="unnest(system.main.range({}))",
     frequent="{}",
+    now="epoch_us(now())",
 )
 POSTGRESQL = Dialect(
     place=1,
@@ -140,5 +143,6 @@ POSTGRESQL = Dialect(
     finite="{} NOT IN ('NaN', 'Infinity', '-Infinity')",
     numbers="generate_series(1, {})",
     frequent="CAST({} AS integer) > 0",
+    now="CAST(1000000 * extract(epoch FROM clock_timestamp()) AS bigint)",
 )
 DIALECTS = {"duckdb": DUCKDB, "postgresql": POSTGRESQL}

@@ -65,10 +65,16 @@ class DuckdbViewStore(SqlStore):
         """Take a turn, or give what came of it if it is the last that was taken."""
         turn = super().turn(number, changes, choose)
         self._unsettled += sum(flush.changes for flush in turn.flushes)
-        if turn.flushes and self._unsettled >= self.settle_after:
+        if self._unsettled >= self.settle_after:
             self._unsettled, self._held = 0, None
             self._settle()
         return turn
+
+    def refresh(self) -> tuple[Flush, ...]:
+        """Flush everything that waits; rows that went are netted by the next turn: nobody waits."""
+        flushes = super().refresh()
+        self._unsettled += sum(flush.changes for flush in flushes)
+        return flushes
 
     def close(self) -> None:
         """Let go of the file."""
@@ -92,13 +98,15 @@ class DuckdbViewStore(SqlStore):
                 kinds = [each.type for each in self._db.extract_statements(sql)]
                 if kinds != [duckdb.StatementType.SELECT]:
                     raise unreadable(self.definition, "it is not one SELECT")
-                self._db.begin()
+                if not self._is_ahead:
+                    self._db.begin()
                 with limited(self._db):
                     return self._read_through(sql, parameters)
             except duckdb.Error as error:
                 raise unreadable(self.definition, str(error)) from None
             finally:
-                self._undo()
+                if not self._is_ahead:
+                    self._undo()
 
     def rehearse(self, input_: int, size: int, draw: int = 0) -> float:
         """Flush so many changes, say how long it took, and undo all of it."""
@@ -203,10 +211,11 @@ class DuckdbViewStore(SqlStore):
         for sql in self._sql.created():
             self._run(sql)
 
-    def _meta(self) -> tuple[int, str, Sequence[int]]:
-        sql = f"SELECT taken, memo, pending FROM {self._layout.table('meta')}"
-        ((taken, memo, pending),) = self._db.execute(sql).fetchall()
-        return taken, memo, pending
+    def _meta(self) -> tuple[int, str, Sequence[int], Sequence[int] | None, int]:
+        meta, now = self._layout.table("meta"), self._layout.dialect.now
+        sql = f"SELECT taken, memo, pending, since, {now} FROM {meta}"
+        ((taken, memo, pending, since, now),) = self._db.execute(sql).fetchall()
+        return taken, memo, pending, since, now
 
     def _append(self, table: str, rows: pa.Table) -> None:
         arrived = self._layout.work("arrived")

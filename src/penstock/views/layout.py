@@ -11,7 +11,7 @@ rows. Users' columns are numbered there, so that they may have any name.
 | `values0`, … | a value of an argument in a group, and its weight: for min, max, distinct counts |
 | `rows` | a row of an ungrouped view, and its weight |
 | `outbox` | a row that came or went, and the turn that tells of it |
-| `meta` | the last turn, its memo, and how many changes wait |
+| `meta` | the last turn, its memo, what waits since when, and which life of the view this is |
 """
 
 from __future__ import annotations

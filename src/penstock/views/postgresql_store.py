@@ -91,12 +91,14 @@ class PostgresqlViewStore(SqlStore):
                 attended(errors, self._url, self._connection),
                 self._connection.cursor() as cursor,
             ):
-                cursor.execute(f"BEGIN READ ONLY; SET LOCAL statement_timeout = {READ_MS}")
+                begun_here = "SET TRANSACTION" if self._is_ahead else "BEGIN"
+                cursor.execute(f"{begun_here} READ ONLY; SET LOCAL statement_timeout = {READ_MS}")
                 asked = sql.strip().removesuffix(";")
                 cursor.execute(f"SELECT * FROM (\n{asked}\n) AS asked", list(parameters) or None)
                 columns = [(each.name, _type_of(each)) for each in cursor.description]
                 values = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(columns)
-                cursor.execute("ROLLBACK")
+                if not self._is_ahead:
+                    cursor.execute("ROLLBACK")
         except errors.Error as error:
             if _is_gone(errors, error, begun, READ_MS):
                 self.close()
@@ -186,6 +188,8 @@ class PostgresqlViewStore(SqlStore):
 
     def _undo(self) -> None:
         """Leave a transaction; a connection that cannot do that is of no more use."""
+        if self._connection is None:
+            return
         try:
             self._connection.execute("ROLLBACK")
         except self._driver.Error:
@@ -263,11 +267,13 @@ class PostgresqlViewStore(SqlStore):
         if found[0] is None:
             self._run(functions.common())
 
-    def _meta(self) -> tuple[int, str, Sequence[int]]:
+    def _meta(self) -> tuple[int, str, Sequence[int], Sequence[int] | None, int]:
+        meta, now = self._layout.table("meta"), self._layout.dialect.now
         owner = "NULL" if self._kept is None else "owner"
-        sql = f"SELECT taken, memo, pending, {owner} FROM {self._layout.table('meta')} FOR UPDATE"
-        taken, memo, pending, self._noted = self._connection.execute(sql).fetchone()
-        return taken, memo, pending
+        sql = f"SELECT taken, memo, pending, since, {now}, {owner} FROM {meta} FOR UPDATE"
+        *found, self._noted = self._connection.execute(sql).fetchone()
+        taken, memo, pending, since, now = found
+        return taken, memo, pending, since, now
 
     def _append(self, table: str, rows: pa.Table) -> None:
         asked = f"COPY {table} FROM STDIN (FORMAT csv)"

@@ -12,6 +12,7 @@ may refresh; what that changes in the view is told in the next turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,6 +75,12 @@ class ViewStore(Protocol):
     def drop(self) -> None:
         """Take everything of the view away."""
 
+    def begin(self, life: int) -> None:
+        """Let the view begin anew, unless this life of it, whose number rises, has begun before."""
+
+    def renew(self) -> None:
+        """Empty the view: its next turn is the first, and tells that what was told went."""
+
     def turn(self, number: int, changes: Mapping[int, pa.Table], choose: Chooser) -> Turn:
         """Take a turn: queue changes by input, and flush what is chosen, in one transaction.
 
@@ -90,10 +97,28 @@ class ViewStore(Protocol):
     def pending(self) -> Ints:
         """Count the changes that wait, by input."""
 
+    def age(self) -> float:
+        """Say how long the oldest change that waits has waited, in seconds by the store's clock.
+
+        0 if nothing waits, or of changes that came when this was not noted yet.
+        """
+
     def rows(self, turn: int | None = None) -> pa.Table:
         """Give the rows of the view as of the last flushes; a row that is there twice, twice.
 
         With `turn`, as they are by what was told up to that one: without what later ones tell.
+        """
+
+    def untold(self) -> pa.Table:
+        """Give what the next turn tells already: what refreshes since the last one changed.
+
+        The view's columns and `_n`, as `Turn.changes` has them.
+        """
+
+    def ahead(self, changes: Mapping[int, pa.Table]) -> AbstractContextManager[None]:
+        """Let the view be read as it will be when these changes, too, have come and are flushed.
+
+        In the end all of it is undone: they come with a turn of their own.
         """
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:

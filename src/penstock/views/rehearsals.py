@@ -10,9 +10,10 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from penstock.algebra.views import ViewStep
+from penstock.algebra.views import ViewDefinition, ViewStep
 from penstock.views.protocol import WEIGHT, ViewStore
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.errors import PenstockError
 
 SIZES = tuple(4**power for power in range(12))
 """Changes of the flushes that are rehearsed; larger ones only where so many wait."""
@@ -57,7 +58,7 @@ def rehearsed(store: ViewStore, input_: int, waiting: int, bound_s: float) -> di
 def least_seconds(step: ViewStep) -> float | None:
     """Give what the least refresh takes: of an empty view, in a DuckDB of its own.
 
-    None for other stores: what they take is found out when rows are there.
+    None for other stores: they are asked themselves, before the view stands on them.
     """
     if step.store:
         return None
@@ -65,16 +66,39 @@ def least_seconds(step: ViewStep) -> float | None:
         step.definition, ":memory:"
     )
     try:
-        store.create()
-        taken = []
+        return least_refresh(store)
+    finally:
+        store.close()
+
+
+def least_refresh(store: ViewStore) -> float:
+    """Give what the least refresh takes in a store in which the view has not begun.
+
+    Nothing of it is left.
+    """
+    taken = []
+    store.create()
+    try:
         for number in range(1, REPEATS + 1):
-            store.turn(number, _rows_of_nulls(step), _nothing)
+            store.turn(number, _rows_of_nulls(store.definition), _nothing)
             started = perf_counter()
             store.refresh()
             taken.append(perf_counter() - started)
-        return min(taken)
     finally:
-        store.close()
+        store.drop()
+    return min(taken)
+
+
+def refuse_short_bound(step: ViewStep, least_s: float) -> None:
+    """Refuse a bound that no refresh keeps, and name the least that can be kept."""
+    if least_s > step.bound_us / 1e6:
+        raise PenstockError(
+            "VIEW-063",
+            f"No refresh of {step.definition.name!r} takes less than {1000 * least_s:.3g} ms here, "
+            "even while it is empty.",
+            f"Write REFRESH WITHIN {round(least_s * 3_000) + 1} MILLISECONDS or more.",
+            option="refresh",
+        )
 
 
 def _nothing(pending: Ints, memo: str) -> tuple[Collection[int], str]:
@@ -82,11 +106,11 @@ def _nothing(pending: Ints, memo: str) -> tuple[Collection[int], str]:
     return (), memo
 
 
-def _rows_of_nulls(step: ViewStep) -> dict[int, pa.Table]:
+def _rows_of_nulls(definition: ViewDefinition) -> dict[int, pa.Table]:
     return {
         number: pa.table(
             [*(pa.nulls(1, type_) for _, type_ in each.columns), pa.array([1], pa.int64())],
             names=[*(name for name, _ in each.columns), WEIGHT],
         )
-        for number, each in enumerate(step.definition.inputs)
+        for number, each in enumerate(definition.inputs)
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from math import nan
 from time import perf_counter
 from typing import Any
@@ -36,6 +36,9 @@ class Meta:
     taken: int
     memo: str
     pending: Ints
+    since: Ints
+    """When the first of them came, by input, in microseconds; 0: nobody knows."""
+    now: int
 
 
 class SqlStore(ABC):
@@ -53,6 +56,8 @@ class SqlStore(ABC):
         self.clock: Callable[[], float] = perf_counter
         self._layout = ViewLayout(definition)
         self._sql = TableStatements(self._layout)
+        self._is_ahead = False
+        """Whether questions are asked within a transaction that will be undone."""
 
     # -- what a database does --------------------------------------------------------------------
 
@@ -79,7 +84,7 @@ class SqlStore(ABC):
         """Make the tables of the view."""
 
     @abstractmethod
-    def _meta(self) -> tuple[int, str, Sequence[int]]:
+    def _meta(self) -> tuple[int, str, Sequence[int], Sequence[int] | None, int]:
         """Read how far the view has come, and keep others from changing it until the end."""
 
     @abstractmethod
@@ -108,27 +113,75 @@ class SqlStore(ABC):
         """Make what the view needs; change nothing if it is there already."""
         layout = self._layout
         with self._transaction():
-            if self._is_there():
-                meta = self._layout.table("meta")
-                kept = self._fetch(f"SELECT definition FROM {meta}", None)[0][0].as_py()
-                if kept != layout.described:
-                    raise occupied(self.definition, f"another view {self.definition.name!r}")
-                self._refuse_others()
+            if not self._is_there():
+                self._make_anew()
                 return
-            self._make()
-            none = f"[{', '.join('0' for _ in layout.inputs)}]"
-            self._run(
-                f"INSERT INTO {layout.table('meta')} VALUES ($1, 0, '', ARRAY{none}, $2)",
-                [layout.described, None if self._owner is None else str(self._owner)],
-            )
-            for sql in self._sql.opened():
-                self._run(sql)
+            meta = self._layout.table("meta")
+            kept = self._fetch(f"SELECT definition FROM {meta}", None)[0][0].as_py()
+            if kept != layout.described:
+                raise occupied(self.definition, f"another view {self.definition.name!r}")
+            self._refuse_others()
+            self._complete()
+
+    def _make_anew(self) -> None:
+        layout = self._layout
+        self._make()
+        none = f"ARRAY[{', '.join('0' for _ in layout.inputs)}]"
+        self._run(
+            f"INSERT INTO {layout.table('meta')} VALUES ($1, 0, '', {none}, $2, {none}, NULL)",
+            [layout.described, None if self._owner is None else str(self._owner)],
+        )
+        for sql in self._sql.opened():
+            self._run(sql)
+
+    def _complete(self) -> None:
+        """Add what views of before have not: since when changes wait, and which life it is."""
+        name = self._layout.schema[1:-1].replace('""', '"')
+        known = (
+            "SELECT count(*) FROM information_schema.columns "
+            "WHERE table_schema = $1 AND table_name = 'meta' AND column_name = 'life'"
+        )
+        if not self._fetch(known, None, [name])[0][0].as_py():
+            meta, whole = self._layout.table("meta"), self._layout.dialect.type(COUNTED)
+            self._run(f"ALTER TABLE {meta} ADD COLUMN since {whole}[]")
+            self._run(f"ALTER TABLE {meta} ADD COLUMN life {whole}")
 
     def drop(self) -> None:
         """Take everything of the view away."""
         with self._transaction():
-            self._run(f"DROP VIEW IF EXISTS {self._layout.shown}")
-            self._run(f"DROP SCHEMA IF EXISTS {self._layout.schema} CASCADE")
+            self._remove()
+
+    def _remove(self) -> None:
+        self._run(f"DROP VIEW IF EXISTS {self._layout.shown}")
+        self._run(f"DROP SCHEMA IF EXISTS {self._layout.schema} CASCADE")
+
+    def begin(self, life: int) -> None:
+        """Let the view begin anew, unless this life of it has begun before."""
+        meta = self._layout.table("meta")
+        with self._transaction():
+            taken = self._read().taken
+            known = self._fetch(f"SELECT coalesce(life, -1) FROM {meta}", None)[0][0].as_py()
+            # Of a view of before nobody knows whether its first turn was of this life.
+            if known != life and taken > int(known < 0):
+                self._empty(taken)
+            self._run(f"UPDATE {meta} SET life = $1", [life])
+
+    def renew(self) -> None:
+        """Empty the view: its next turn is the first, and tells that all rows went."""
+        with self._transaction():
+            self._empty(self._read().taken)
+
+    def _empty(self, taken: int) -> None:
+        """Make the view anew, and note for its first turn that what was told went."""
+        gone = self._rows(taken)
+        self._remove()
+        self._make_anew()
+        ones = pa.array([1] * gone.num_rows, COUNTED)
+        told = [*gone.columns, ones, pc.negate(ones)]
+        outputs = self._layout.outputs
+        schema = pa.schema([*outputs, ("_turn", COUNTED), (WEIGHT, COUNTED)])
+        if gone.num_rows:
+            self._append(self._layout.table("outbox"), pa.table(told, schema=schema))
 
     def turn(self, number: int, changes: Mapping[int, pa.Table], choose: Chooser) -> Turn:
         """Take a turn, or give what came of it if it is the last that was taken."""
@@ -153,11 +206,13 @@ class SqlStore(ABC):
             self._run(f"DELETE FROM {self._layout.table('outbox')} WHERE _turn < {number}")
             pending = meta.pending
             for input_, table in changes.items():
+                if not pending[input_]:
+                    meta.since[input_] = meta.now
                 pending[input_] += self._queued(input_, table)
             chosen, memo = choose(pending.copy(), meta.memo)
             flushes = self._flushed(sorted(set(chosen)), pending)
             told = self._told(number)
-            self._write(Meta(number, memo, pending))
+            self._write(replace(meta, taken=number, memo=memo))
         return Turn(number=number, changes=told, pending=pending, memo=memo, flushes=flushes)
 
     def refresh(self) -> tuple[Flush, ...]:
@@ -169,25 +224,58 @@ class SqlStore(ABC):
                 self._write(meta)
         return flushes
 
+    @contextmanager
+    def ahead(self, changes: Mapping[int, pa.Table]) -> Iterator[None]:
+        """Let the view be read as it will be with these changes, and undo them in the end."""
+        with self._transaction(is_kept=False):
+            pending = self._read().pending
+            for input_, table in changes.items():
+                pending[input_] += self._queued(input_, table)
+            self._flushed(range(len(pending)), pending)
+            self._is_ahead = True
+            try:
+                yield
+            finally:
+                self._is_ahead = False
+
+    def _asked(self) -> AbstractContextManager[None]:
+        """Give a transaction to read in: that which is open, or one of its own."""
+        return nullcontext() if self._is_ahead else self._transaction()
+
     def taken(self) -> int:
         """Give the number of the last turn; 0 before the first."""
-        with self._transaction():
+        with self._asked():
             return self._read().taken
 
     def pending(self) -> Ints:
         """Count the changes that wait, by input."""
-        with self._transaction():
+        with self._asked():
             return self._read().pending
+
+    def age(self) -> float:
+        """Say how long the oldest change that waits has waited, in seconds."""
+        with self._asked():
+            meta = self._read()
+        known = meta.since[(meta.pending > 0) & (meta.since > 0)]
+        return max(meta.now - int(known.min()), 0) / 1e6 if len(known) else 0.0
+
+    def untold(self) -> pa.Table:
+        """Give what the next turn tells already: what refreshes since the last one changed."""
+        with self._asked():
+            return self._told(self._read().taken + 1)
 
     def rows(self, turn: int | None = None) -> pa.Table:
         """Give the rows of the view as of the last flushes, or as they were told up to a turn."""
+        with self._asked():
+            return self._rows(turn)
+
+    def _rows(self, turn: int | None) -> pa.Table:
         asked = f"SELECT * FROM {self._layout.shown}"
-        with self._transaction():
-            if turn is not None:
-                later = f"SELECT count(*) FROM {self._layout.table('outbox')} WHERE _turn > {turn}"
-                if self._fetch(later, None)[0][0].as_py():
-                    asked = self._sql.shape.known(turn)
-            return self._fetch(asked, self.definition.schema)
+        if turn is not None:
+            later = f"SELECT count(*) FROM {self._layout.table('outbox')} WHERE _turn > {turn}"
+            if self._fetch(later, None)[0][0].as_py():
+                asked = self._sql.shape.known(turn)
+        return self._fetch(asked, self.definition.schema)
 
     def recomputed(self) -> pa.Table:
         """Compute the view anew from the rows of its inputs that have been flushed."""
@@ -217,13 +305,16 @@ class SqlStore(ABC):
         return FlushStatements(self._layout, input_).texts()
 
     def _read(self) -> Meta:
-        taken, memo, pending = self._meta()
-        return Meta(taken, memo, np.array(pending, dtype=np.int64))
+        taken, memo, pending, since, now = self._meta()
+        waiting = np.array(pending, dtype=np.int64)
+        known = np.zeros_like(waiting) if since is None else np.array(since, np.int64)
+        return Meta(taken, memo, waiting, known, now)
 
     def _write(self, meta: Meta) -> None:
         self._run(
-            f"UPDATE {self._layout.table('meta')} SET taken = $1, memo = $2, pending = $3",
-            [meta.taken, meta.memo, meta.pending.tolist()],
+            f"UPDATE {self._layout.table('meta')} "
+            "SET taken = $1, memo = $2, pending = $3, since = $4",
+            [meta.taken, meta.memo, meta.pending.tolist(), meta.since.tolist()],
         )
 
     def _queued(self, input_: int, table: pa.Table) -> int:

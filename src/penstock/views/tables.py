@@ -37,7 +37,7 @@ class TableStatements:
         yield (
             f"CREATE TABLE {self._table('meta')} (definition {dialect.type(pa.string())}, "
             f"taken {whole}, memo {dialect.type(pa.string())}, pending {whole}[], "
-            f"owner {dialect.type(pa.string())})"
+            f"owner {dialect.type(pa.string())}, since {whole}[], life {whole})"
         )
         if layout.definition.is_grouped:
             yield f"CREATE SEQUENCE {self._table('numbers')} MINVALUE 0 START 0"

@@ -7,7 +7,7 @@ are those of the real view over its real rows. What flushes then really take cor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.algebra.views import StandingView, ViewStep
@@ -28,14 +28,14 @@ from penstock.operators.view.figures import (
     FLUSHES,
     MISSES,
     REFRESH_TIME,
+    REFRESHES,
     REHEARSAL,
 )
 from penstock.planning.explanation import Explanation
 from penstock.planning.figures import seconds
 from penstock.views.maintenance.curves import CostCurve
 from penstock.views.maintenance.decisions import HEADROOM, FlushPlan
-from penstock.views.rehearsals import least_seconds
-from penstock.vocabulary.errors import PenstockError
+from penstock.views.rehearsals import least_seconds, refuse_short_bound
 from penstock.vocabulary.figures import Tally
 
 FLUSHES_JUDGED = 32
@@ -43,6 +43,10 @@ FLUSHES_JUDGED = 32
 DRIFT = 1.3
 """By this factor flushes may be slower or faster than their curve before it is corrected."""
 HEADROOM_LEAST = 0.3
+HEADROOM_STEP = 0.8
+"""By this factor headroom shrinks behind a miss, and grows back when the bound was kept long."""
+KEPT_LONG = 1_000
+"""Refreshes that keep the bound until then."""
 CAUSES = {
     "burst": "more came at once than the bound allows",
     "curve": "flushes take longer than their curves say",
@@ -72,6 +76,8 @@ class ViewSeen:
     rehearsed: dict[int, dict[int, float]] = field(default_factory=dict)
     inputs: dict[int, FlushesSeen] = field(default_factory=dict)
     misses: dict[str, int] = field(default_factory=dict)
+    kept: int = 0
+    """Refreshes that kept the bound, one behind the other."""
     hindsight: Hindsight | None = None
     told: Tally = field(default_factory=Tally)
     """Figures of the run: what was counted in all, and what stands."""
@@ -90,15 +96,10 @@ class ViewCycle(PlanCycle[FlushPlan]):
     ) -> Outlook[FlushPlan]:
         """Refuse a bound that not even an empty view keeps; else wait for rows to measure."""
         del group, arriving, plan
-        least_s = least_seconds(logical.step())
-        if least_s is not None and least_s > logical.bound_us / 1e6:
-            raise PenstockError(
-                "VIEW-063",
-                f"No refresh of {logical.definition.name!r} takes less than {seconds(least_s)} "
-                "here, even while it is empty.",
-                f"Write REFRESH WITHIN {round(least_s * 3_000) + 1} MILLISECONDS or more.",
-                option="refresh",
-            )
+        step = logical.step()
+        least_s = least_seconds(step)
+        if least_s is not None:
+            refuse_short_bound(step, least_s)
         return Outlook()
 
     def watches(self, described: Mapping[str, Any]) -> bool:
@@ -116,10 +117,12 @@ class ViewCycle(PlanCycle[FlushPlan]):
         seen.misses = {cause: count for cause, count in told.by(MISSES).items() if count}
         if seen.hindsight is None:
             seen.hindsight = Hindsight(len(batch.described["definition"]["inputs"]))
-        seen.hindsight.note(told)
+        seen.hindsight.note(told, batch.now_s)
         seen.told = _added(seen.told, told)
+        seen.kept = 0 if seen.misses else seen.kept + told[REFRESHES]
         drifted = any(_is_wrong(own) for own in seen.inputs.values())
-        return bool(rehearsed or drifted or seen.misses) and batch.settled
+        looks = bool(rehearsed or drifted or seen.misses) or _is_long_kept(seen, batch.plan)
+        return looks and batch.settled
 
     def _note(self, seen: ViewSeen, told: Tally, plan: FlushPlan) -> None:
         for number, curve in enumerate(plan.curves):
@@ -145,6 +148,10 @@ class ViewCycle(PlanCycle[FlushPlan]):
             return None
         if seen.misses:
             return self._missed(batch, seen, batch.plan)
+        if _is_long_kept(seen, batch.plan):
+            seen.kept, headroom = 0, min(headroom / HEADROOM_STEP, HEADROOM)
+            text = f"the bound was kept long. {_waiting_words(headroom)}"
+            return self._revision(batch, batch.plan.curves, headroom, text)
         factors = {n: own.drift for n, own in seen.inputs.items() if _is_wrong(own)}
         curves = tuple(
             curve.scaled(factors.get(number, 1.0)) for number, curve in enumerate(batch.plan.curves)
@@ -174,9 +181,12 @@ class ViewCycle(PlanCycle[FlushPlan]):
             found = hindsight.regret(plan.curves, bound_s * plan.headroom)
             regret = plan.regret if found is None else found
         replayed, period = hindsight.replayed(curves, bound_s * headroom)
+        come, every_s = hindsight.expected()
         made = FlushPlan(
             number=0,
             curves=curves,
+            come=come,
+            every_s=every_s,
             headroom=headroom,
             together=not replayed and hindsight.is_together(curves, bound_s * headroom),
             replayed=replayed,
@@ -191,18 +201,24 @@ class ViewCycle(PlanCycle[FlushPlan]):
         """Answer a refresh that took too long: say why, and leave less waiting from now on."""
         told = batch.report.figures[batch.group]
         cause = ", ".join(f"{CAUSES[own]} ({count})" for own, count in seen.misses.items())
-        headroom = max(plan.headroom * 0.8, HEADROOM_LEAST)
+        headroom = max(plan.headroom * HEADROOM_STEP, HEADROOM_LEAST)
         took = seconds(told[REFRESH_TIME] / 1e9)
         count = sum(seen.misses.values())
         text = (
             f"{count} refresh(es) took longer than the bound ({took} in all): {cause}. "
-            f"From now on changes may wait for {100 * headroom:.0f} % of it"
+            f"{_waiting_words(headroom)}"
         )
         return self._revision(batch, plan.curves, headroom, text)
 
     def told(self, group: str) -> Tally:
         """Give the figures of a view in this run; none before its first batch."""
         return self._of(group).told
+
+    def informed(self, group: str, plan: FlushPlan | None) -> FlushPlan | None:
+        """Give a plan with what is expected to come now."""
+        hindsight = self._of(group).hindsight
+        come, every_s = ((), 0.0) if hindsight is None else hindsight.expected()
+        return plan if plan is None or not come else replace(plan, come=come, every_s=every_s)
 
     def _of(self, group: str) -> ViewSeen:
         return self._seen.setdefault(group, ViewSeen())
@@ -219,7 +235,8 @@ class ViewWatch(PlanWatch[FlushPlan]):
     def explain(self, asked: Explained) -> Explanation:
         """Say what flushes cost, when which input is flushed, and what another bound would mean."""
         group = asked.explanation.group
-        return plan_facts(asked, self.book.standing(group), self.cycle.told(group))
+        plan = self.cycle.informed(group, self.book.standing(group))
+        return plan_facts(asked, plan, self.cycle.told(group))
 
 
 def _added(before: Tally, told: Tally) -> Tally:
@@ -229,6 +246,14 @@ def _added(before: Tally, told: Tally) -> Tally:
         if figure.kind == "counter" and figure is not REHEARSAL:
             found[figure, *labels] += value
     return found
+
+
+def _is_long_kept(seen: ViewSeen, plan: FlushPlan | None) -> bool:
+    return plan is not None and plan.headroom < HEADROOM and seen.kept >= KEPT_LONG
+
+
+def _waiting_words(headroom: float) -> str:
+    return f"From now on changes may wait for {100 * headroom:.0f} % of it"
 
 
 def _rehearsed(told: Tally) -> dict[int, dict[int, float]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from penstock.algebra.views import StandingView, ViewDefinition
+from penstock.kinds.view.prices import Foretold, Price, drawn_prices, priced_bounds
 from penstock.kinds.watch import Explained
 from penstock.kinds.what_if import words_of
 from penstock.language.assumptions import check_view_assumptions
@@ -23,21 +22,15 @@ from penstock.operators.view.figures import (
     REFRESHES,
     TURNS,
 )
-from penstock.planning.explanation import Explanation
+from penstock.planning.explanation import CHART, Explanation
 from penstock.planning.figures import figure, seconds
 from penstock.views.flushes import FlushStatements
 from penstock.views.layout import ViewLayout
-from penstock.views.maintenance.curves import Curves
 from penstock.views.maintenance.decisions import FlushPlan
-from penstock.views.maintenance.policies import FlushPolicy, Immediate, Naive, Online, followed
-from penstock.views.maintenance.problems import Freshness, Problem
-from penstock.views.maintenance.rates import KnownRates
 from penstock.views.maintenance.schedules import Schedule
+from penstock.views.postgresql_functions import indexes
 from penstock.vocabulary.counts import counted
 from penstock.vocabulary.figures import Tally
-
-MOMENTS = 2_000
-"""Moments of the schedule that EXPLAIN foretells: at each comes a change of the fastest input."""
 
 
 def plan_facts(asked: Explained, plan: FlushPlan | None, told: Tally) -> Explanation:
@@ -55,16 +48,19 @@ def plan_facts(asked: Explained, plan: FlushPlan | None, told: Tally) -> Explana
         "fresh within": seconds(bound_s),
         "store": masked(logical.store) if logical.store else "DuckDB, in the home",
         "what if": [words_of(each) for each in asked.what_if],
-        **_costs(names, plan, bound_s, asked.what_if),
+        **_costs(logical, plan, bound_s, asked.what_if),
         **_in_this_run(names, told),
         "maintained by": _statements(logical),
+        "indexes": _lines(list(indexes(ViewLayout(definition)))) if logical.store else (),
     }
     return replace(explanation, facts={**explanation.facts, **facts})
 
 
 def _costs(
-    names: Sequence[str], plan: FlushPlan | None, bound_s: float, what_if: Sequence[Assumption]
+    logical: StandingView, plan: FlushPlan | None, bound_s: float, what_if: Sequence[Assumption]
 ) -> dict[str, object]:
+    """Say what flushes cost, and what a change does under a bound, and under others."""
+    names = [each.relation for each in logical.definition.inputs]
     if plan is None:
         return {"cost": "not measured yet: every change is brought in at once until it is"}
     curves = []
@@ -74,33 +70,24 @@ def _costs(
             f"{name}: {seconds(max(fit.fixed, 0.0))} a flush and {seconds(max(fit.each, 0.0))} a "
             f"change (a line explains {100 * max(fit.r_squared, 0.0):.0f} %)"
         )
-    fresh = Freshness(curves=Curves(plan.curves), bound=bound_s * plan.headroom)
-    problem = _problem(fresh, names, what_if)
-    rates = problem.arrivals[1:].mean(axis=0).tolist()
-    policies: dict[str, FlushPolicy] = {
-        "as planned": _planned(plan, fresh, rates),
-        "all at once": Naive(freshness=fresh),
-        "at every change": Immediate(),
-    }
-    schedules = {name: followed(problem, policy) for name, policy in policies.items()}
-    changes = int(problem.arrivals.sum())
-    planned = schedules["as planned"]
+    rates = any(each.what == "rate" for each in what_if)
+    price = Price(
+        plan=plan,
+        foretold=Foretold.of(names, plan, what_if),
+        bound_s=bound_s,
+        rule=logical.policy,
+        is_asked=bound_s == logical.bound_us / 1e6 and not rates,
+    )
     return {
         "flush costs": _lines(curves),
-        "schedule": _lines(_every(names, planned)),
-        "cost of a change": ", ".join(
-            f"{name} {seconds(own.cost / changes)}" for name, own in schedules.items()
-        ),
-        "worst refresh": seconds(max(fresh.cost(state) for state in planned.after)),
+        "changes come": price.foretold.words(names),
+        "schedule": _lines(_every(names, price.planned)),
+        "cost of a change": price.words(),
+        "maintenance": price.work() and f"{price.work()} of the time, as planned",
+        "worst refresh": seconds(price.worst_s),
+        CHART: drawn_prices(priced_bounds(price)),
         "regret": f"{100 * plan.regret:.0f} % beyond the cheapest schedule in hindsight",
     }
-
-
-def _planned(plan: FlushPlan, fresh: Freshness, rates: Sequence[float]) -> FlushPolicy:
-    """Give the policy that a plan says."""
-    if plan.replayed:
-        return plan.replay(fresh)
-    return Naive(freshness=fresh) if plan.together else Online(fresh, KnownRates(rates))
 
 
 def _in_this_run(names: Sequence[str], told: Tally) -> dict[str, object]:
@@ -128,16 +115,6 @@ def _in_this_run(names: Sequence[str], told: Tally) -> dict[str, object]:
         over = f"{sum(missed.values()):,} longer than the bound" + (f" ({causes})" * bool(causes))
         found["refreshes"] = f"{told[REFRESHES]:,}: {times}; {over}"
     return found
-
-
-def _problem(fresh: Freshness, names: Sequence[str], what_if: Sequence[Assumption]) -> Problem:
-    """Let changes come evenly: as often of each input as is assumed of its rate, else alike."""
-    told = {each.of[0].lower(): each.value for each in what_if if each.what == "rate"}
-    rates = np.array([told.get(name.lower(), 0.0) for name in names])
-    rates[rates == 0.0] = rates.max() or 1.0
-    come = np.floor(np.outer(np.arange(MOMENTS + 1), rates / rates.max())).astype(np.int64)
-    arrivals = np.diff(come, axis=0, prepend=0)
-    return Problem(freshness=fresh, arrivals=arrivals)
 
 
 def _every(names: Sequence[str], schedule: Schedule) -> list[str]:

@@ -43,8 +43,10 @@ class Hindsight:
         self._inputs = range(inputs)
         self._pending: Ints = np.zeros(inputs, np.int64)
         self._moments: deque[Moment] = deque(maxlen=MOMENTS_MAX)
+        self._come: deque[tuple[float, Ints]] = deque(maxlen=MOMENTS_MAX)
+        self._is_first = True
 
-    def note(self, told: Tally) -> None:
+    def note(self, told: Tally, now_s: float = 0.0) -> None:
         """Take what a batch told."""
         flushed = np.array([told[FLUSHED, each] for each in self._inputs], np.int64)
         pending = np.array([told[PENDING, each] for each in self._inputs], np.int64)
@@ -56,6 +58,20 @@ class Hindsight:
         come = np.maximum(flushed + pending - self._pending, 0)
         self._moments.append(Moment(come, flushed, pending))
         self._pending = pending
+        if not self._is_first:  # that one may fill tables
+            self._come.append((now_s, come))
+        self._is_first = False
+
+    def expected(self) -> tuple[tuple[float, ...], float]:
+        """Give how many changes of each input come in a batch, and seconds from batch to batch.
+
+        By what came lately, whoever asked meanwhile; nothing, if too little has.
+        """
+        if len(self._come) < MOMENTS_MIN:
+            return (), 0.0
+        come = np.mean([own for _, own in self._come], axis=0)
+        spent_s = self._come[-1][0] - self._come[0][0]
+        return tuple(come.tolist()), spent_s / (len(self._come) - 1)
 
     def regret(self, curves: tuple[CostCurve, ...], bound_s: float) -> float | None:
         """Give how much more was paid than the cheapest schedule pays, as a share of that.

@@ -40,7 +40,8 @@ MOMENTS_MAX = 12
 def verify_view(asked: AnswerComparison) -> None:
     """Compare what a view was told to hold, after several batches, with its query.
 
-    One that was suspended has begun anew when it was resumed, if it was.
+    One that was suspended has begun anew when it was resumed, if it was: then it was told that what
+    it held before went.
     """
     definition = _in_duckdb(asked).definition
     spans = (asked.parameters[name].to_pylist() for name in ("_first", "_last"))
@@ -53,7 +54,8 @@ def _verify_span(
 ) -> None:
     """Compare what was told from a batch on, in which the view began, to another."""
     answer = asked.answer
-    batches = [each for each in asked.batches if first <= each.batch < last]
+    before = [each for each in asked.batches if each.batch < last]
+    batches = [each for each in before if first <= each.batch]
     if not batches:
         return
     with (
@@ -66,7 +68,7 @@ def _verify_span(
         columns = [(each.name, each.type) for each in definition.outputs]
         sign = sign_beside(name for name, _ in columns)
         made = pa.schema([*columns, (sign, pa.int8())])
-        load_events(db, "told", sections_of(batches, asked.group), made)
+        load_events(db, "told", sections_of(before, asked.group), made)
         moments = list(_moments(asked, [each.batch for each in batches]))
         for done, (batch, pending) in enumerate(moments):
             prefixes = [_prefix(db, number, batch, own) for number, own in enumerate(pending)]

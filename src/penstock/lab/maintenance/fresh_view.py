@@ -160,7 +160,9 @@ def _peers(
         times = postgresql_peers(view.address, offers, moments)
         rows.append(_peer("REFRESH MATERIALIZED VIEW per read", times.refresh,
                           reads * times.refresh, ours))  # fmt: skip
-        rows.append(_peer("triggers", times.triggers / len(moments), times.triggers, online))
+        each = times.triggers / len(moments)
+        rows.append(_peer("triggers, nobody reads", each, times.triggers, online))
+        rows.append(_peer("triggers", each, each * found.moments, ours))
         state = offers.state()
         for changes in moments:
             state.follow(changes)
@@ -169,8 +171,8 @@ def _peers(
     yield Table.of(f"{view.name}: peers at equal freshness", rows)
     yield (
         f"{view.name}: recomputation is paid per read ({reads} reads while {found.moments} "
-        "updates of each table came), triggers per statement; the fresh view's own work stands "
-        "beside each."
+        "updates of each table came), triggers per statement. Beside each stands the fresh view's "
+        "own work, its refreshes for the same readers included where there are any."
     )
 
 

@@ -180,9 +180,7 @@ class ViewOperator:
         def choose(pending: Ints, memo: str) -> tuple[Collection[int], str]:
             return self._decisions().choose(come, pending, memo)
 
-        if self._begins and self.store.taken() > 1:
-            self._reset()  # it was suspended, and what is there is of before
-        self._begins = False
+        self._begin()
         turn = self.store.turn(self._turn + 1, changes, choose)
         self._turn, self._pending = turn.number, turn.pending
         self._sent, self._asked = None, False
@@ -200,11 +198,16 @@ class ViewOperator:
             for size, taken_s in rehearsed(self.store, number, count, bound_s).items():
                 self._counts[figures.REHEARSAL, number, size] = max(round(taken_s * 1e9), 1)
 
+    def _begin(self) -> None:
+        """Let the store begin anew where the view does: what is there is of before it rested."""
+        if self._begins:
+            self.store.begin(self._share.version)
+        self._begins = False
+
     def _reset(self) -> None:
-        """Leave nothing in the store."""
+        """Leave nothing in the store, but that what was told goes."""
         with suppress(StoreGoneError, StoreTextError):
-            self.store.drop()
-            self.store.create()
+            self.store.renew()
 
     def _count(self, flushes: tuple[Flush, ...], into: Tally) -> None:
         for flush in flushes:
@@ -281,6 +284,7 @@ class ViewOperator:
         a view is a row like others to who reads it: NaN is NULL.
         """
         try:
+            self._begin()
             return without_nan(self.store.rows(self._turn))
         except StoreGoneError as error:
             self.close()

@@ -45,6 +45,10 @@ class FlushPlan:
     """The sets of a schedule, if it is cheaper to follow that than to decide from time to time."""
     period: int = 0
     """Moments after which that schedule is followed again."""
+    come: tuple[float, ...] = ()
+    """Changes of each input in a batch, as they came lately; nothing, if too few have."""
+    every_s: float = 0.0
+    """Seconds from batch to batch."""
     regret: float = 0.0
     """What flushes before it cost beyond the cheapest schedule in hindsight, as a share of it."""
 
@@ -60,6 +64,8 @@ class FlushPlan:
             "together": self.together,
             "replayed": [list(own) for own in self.replayed],
             "period": self.period,
+            "come": list(self.come),
+            "every_s": self.every_s,
             "regret": self.regret,
         }
 
@@ -81,6 +87,8 @@ class FlushPlan:
             together=bool(data.get("together", False)),
             replayed=tuple(map(tuple, data.get("replayed", ()))),
             period=int(data.get("period", 0)),
+            come=tuple(map(float, data.get("come", ()))),
+            every_s=float(data.get("every_s", 0.0)),
             regret=float(data.get("regret", 0.0)),
         )
 
@@ -142,10 +150,11 @@ class Decisions:
         if self._rule == "naive":
             return self._chosen(Naive(freshness=self._freshness), come, pending), ""
         known = json.loads(memo) if memo else {}
+        # If no change of before waits, all were flushed, for a reader too: count from here.
+        is_going_on = bool((pending > come).any())
         if self._plan is not None and self._plan.replayed:
             replay = self._plan.replay(self._freshness)
-            # Whatever waited has been flushed, by the schedule's end or for a reader: begin again.
-            if "replay" in known and (pending > come).any():
+            if "replay" in known and is_going_on:
                 replay.recall(known["replay"])
             chosen = self._chosen(replay, come, pending)
             return chosen, json.dumps({"replay": replay.to_json()})
@@ -153,7 +162,8 @@ class Decisions:
         online = Online(self._freshness, rates)
         if "rates" in known:
             rates.recall(known["rates"])
-            online.recall(known["spent"])
+            if is_going_on:
+                online.recall(known["spent"])
         chosen = self._chosen(online, come, pending)
         if len(chosen) == np.count_nonzero(pending):
             online.refreshed()

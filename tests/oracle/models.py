@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,13 @@ from penstock.algebra.models import (
 Floats = npt.NDArray[np.float64]
 Values = dict[tuple[int, ...], Floats]
 """Of each key, (instants, attributes)."""
+Cell = tuple[float, float, float]
+"""A begin, an end, and from when on the value before is held: NaN where there is a function."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+DENSE = 120
 GRID = 0.05
+HALVINGS = 30
 TINY = 1e-7
 
 
@@ -53,7 +58,9 @@ def valued(polynomial: Polynomial, values: Floats) -> Floats:
     """Give a polynomial's values, from those of the attributes."""
     total = np.zeros(len(values))
     for term in polynomial.terms:
-        total = total + term.factor * np.prod(values ** np.array(term.powers), axis=1)
+        factors = [column for column, power in zip(values.T, term.powers, strict=True)
+                   for _ in range(power)]  # fmt: skip
+        total = total + prod(factors, start=np.full(len(values), term.factor))
     return np.asarray(np.where(np.isnan(values).any(axis=1), np.nan, total))
 
 
@@ -84,6 +91,7 @@ class DensePlan:
         self.until = until
         left = list(functions)
         self.functions: dict[int, Function] = {}
+        self._known: dict[int, Floats] = {}
         self._number(plan, left)
 
     def _number(self, node: Any, left: list[Function]) -> None:
@@ -127,6 +135,11 @@ class DensePlan:
     def breaks(self, node: Any = None) -> Floats:
         """Give the instants where functions of a stage may break, turn or end."""
         node = node or self.plan
+        if id(node) not in self._known:
+            self._known[id(node)] = self._breaks(node)
+        return self._known[id(node)]
+
+    def _breaks(self, node: Any) -> Floats:
         match node:
             case ModelSource():
                 spans = self.functions[id(node)]
@@ -144,24 +157,23 @@ class DensePlan:
         """Find where a stage's values begin, end or jump between the points of a grid."""
         if isinstance(node, ModelSource | ModelWindow):
             return []
-        found = []
         grid = np.arange(GRID / 3, self.until, GRID)
-        for key in self.values(grid, node):
-            for jump in self._jumps(node, key, grid):
-                low, high = jump
-                for _ in range(40):
-                    middle = 0.5 * (low + high)
-                    one, two, three = self.values(np.array([low, middle, high]), node)[key][:, 0]
-                    first = abs(np.nan_to_num(two, nan=1e6) - np.nan_to_num(one, nan=1e6))
-                    second = abs(np.nan_to_num(three, nan=1e6) - np.nan_to_num(two, nan=1e6))
-                    low, high = (low, middle) if first > second else (middle, high)
-                found.append(high)
-        return found
-
-    def _jumps(self, node: Any, key: tuple[int, ...], grid: Floats) -> list[tuple[float, float]]:
-        own = np.nan_to_num(self.values(grid, node)[key][:, 0], nan=1e6)
-        places = np.flatnonzero(np.abs(np.diff(own)) > 1e5)
-        return [(grid[place], grid[place + 1]) for place in places]
+        jumps = [
+            (key, place)
+            for key, own in self.values(grid, node).items()
+            for place in np.flatnonzero(np.abs(np.diff(_plain(own))) > 1e5)
+        ]
+        keys, places = [key for key, _ in jumps], np.array([place for _, place in jumps], int)
+        low, high = grid[places], grid[places + 1]
+        # All jumps of all keys are halved together.
+        for _ in range(HALVINGS if jumps else 0):
+            middle = 0.5 * (low + high)
+            values = self.values(np.concatenate([low, middle, high]), node)
+            every = {key: _plain(values[key]).reshape(3, -1) for key in set(keys)}
+            one, two, three = np.array([every[key][:, i] for i, key in enumerate(keys)]).T
+            first = np.abs(two - one) > np.abs(three - two)
+            low, high = np.where(first, low, middle), np.where(first, middle, high)
+        return list(high)
 
     def _joined(self, node: ModelJoin, at: Floats) -> Values:
         right = self.values(at, node.right)
@@ -205,38 +217,60 @@ class DensePlan:
         for group, own in self._together(node, middles).items():
             there = ~np.isnan(own[:, 0])
             cells = _filled(node.gap, breaks, there, size)
-            values = np.full((len(at), 1), np.nan)
-            for place, instant in enumerate(at):
-                values[place, 0] = self._window(node, group, cells, instant - size, instant)
-            found[group] = values
+            found[group] = self._windows(node, group, cells, at)[:, np.newaxis]
         return found
 
-    def _window(
-        self, node: ModelWindow, group: tuple[int, ...], cells: list[tuple[float, float, float]],
-        begin: float, end: float,
-    ) -> float:  # fmt: skip
-        """Give one window's aggregate; a cell has a begin, an end, and where its value is held."""
-        own = [c for c in cells if c[1] > begin + TINY and c[0] < end - TINY]
-        if not own or own[0][0] > begin + TINY or own[-1][1] < end - TINY:
-            return float("nan")
-        if any(two[0] - one[1] > TINY for one, two in pairwise(own)):
-            return float("nan")
-        total, low, high = 0.0, np.inf, -np.inf
-        for cell in own:
-            first, last, held = max(cell[0], begin), min(cell[1], end), cell[2]
-            if np.isnan(held):
-                nodes = 0.5 * (first + last) + 0.5 * (last - first) * NODES
-                dense = np.linspace(first + 1e-9, last - 1e-9, 120)
-                found = self._together(node, np.concatenate([nodes, dense]))[group][:, 0]
-            else:
-                value = 0.0
-                if node.gap == "hold":
-                    value = self._together(node, np.array([held - 1e-9]))[group][0, 0]
-                found = np.full(132, value)
-            total += 0.5 * (last - first) * float(WEIGHTS @ found[:12])
-            low, high = min(low, found[12:].min()), max(high, found[12:].max())
-        sums = {"sum": total, "avg": total / (end - begin), "min": low, "max": high}
-        return float(sums[node.function])
+    def _windows(
+        self, node: ModelWindow, group: tuple[int, ...], cells: list[Cell], at: Floats
+    ) -> Floats:
+        """Give the aggregates of the windows that end at some instants; all are asked at once."""
+        size = node.size_us * 1e-6
+        windows = [_inside(cells, end - size, end) for end in at]
+        pieces = [piece for window in windows for piece in window]
+        if not pieces:
+            return np.full(len(at), np.nan)
+        asked = np.concatenate([_instants(piece) for piece in pieces])
+        values = self._together(node, asked)[group][:, 0].reshape(len(pieces), -1)
+        held = np.array([not np.isnan(piece[2]) for piece in pieces])
+        if node.gap != "hold":
+            values[held] = 0.0
+        found, begin = [], 0
+        for window in windows:
+            own = values[begin : begin + len(window)]
+            begin += len(window)
+            if not window:
+                found.append(np.nan)
+                continue
+            total = sum(0.5 * (last - first) * float(WEIGHTS @ each[: len(NODES)])
+                        for (first, last, _), each in zip(window, own, strict=True))  # fmt: skip
+            dense = own[:, len(NODES) :]
+            sums = {"sum": total, "avg": total / size, "min": dense.min(), "max": dense.max()}
+            found.append(float(sums[node.function]))
+        return np.array(found)
+
+
+def _plain(values: Floats) -> Floats:
+    """Give the first attribute, with a number that is far from all others where there is none."""
+    return np.nan_to_num(values[:, 0], nan=1e6)
+
+
+def _inside(cells: list[Cell], begin: float, end: float) -> list[Cell]:
+    """Give the parts of cells that lie in a window; none if they leave a gap."""
+    own = [c for c in cells if c[1] > begin + TINY and c[0] < end - TINY]
+    if not own or own[0][0] > begin + TINY or own[-1][1] < end - TINY:
+        return []
+    if any(two[0] - one[1] > TINY for one, two in pairwise(own)):
+        return []
+    return [(max(first, begin), min(last, end), held) for first, last, held in own]
+
+
+def _instants(piece: Cell) -> Floats:
+    """Give the instants at which a piece is integrated, and looked at for its extremes."""
+    first, last, held = piece
+    if not np.isnan(held):
+        return np.full(len(NODES) + DENSE, held - 1e-9)
+    nodes = 0.5 * (first + last) + 0.5 * (last - first) * NODES
+    return np.concatenate([nodes, np.linspace(first + 1e-9, last - 1e-9, DENSE)])
 
 
 def _mapped(node: ModelMap, values: Floats) -> Floats:
@@ -255,11 +289,9 @@ def _mapped(node: ModelMap, values: Floats) -> Floats:
     return np.array(columns).T
 
 
-def _filled(
-    gap: str, breaks: Floats, there: npt.NDArray[np.bool_], size: float
-) -> list[tuple[float, float, float]]:
+def _filled(gap: str, breaks: Floats, there: npt.NDArray[np.bool_], size: float) -> list[Cell]:
     """Give the cells in which there is a function, and the gaps that are filled."""
-    cells: list[tuple[float, float, float]] = []
+    cells: list[Cell] = []
     for begin, end, is_there in zip(breaks[:-1], breaks[1:], there, strict=True):
         if not is_there:
             continue

@@ -86,6 +86,34 @@ def test_histograms_count_what_their_twin_counts(data: st.DataObject) -> None:
     assert same(whole, restored), "a restored one goes on"
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_a_summary_is_what_both_have_in_wider_cells(data: st.DataObject) -> None:
+    width = data.draw(st.integers(1, 3))
+    bits = data.draw(st.integers(1, 4))
+    rows = st.lists(st.tuples(*[NUMBERS] * width, st.integers(1, 10**7), st.integers(0, 70)),
+                    max_size=40)  # fmt: skip
+    pair = []
+    for drawn in (data.draw(rows), data.draw(rows)):
+        table = np.array(drawn).reshape(-1, width + 2)
+        pair.append(CoefficientHistogram(width, bits))
+        lengths, keys = (table[:, width + n].astype(np.int64) for n in range(2))
+        pair[-1].count(segments(table[:, :width], lengths), 0, keys)
+    most = data.draw(st.integers(1, 40))
+    every = CoefficientHistogram(width, bits)
+    for each in pair:
+        every.merge(each)
+    # Keys, lengths and signs stay apart: with less room, there is no such histogram.
+    most = max(
+        most, len(np.unique(every.arrays()["places"].astype(np.int64) >> 34)) << width, 1 << width
+    )
+    while len(every) > most:
+        every._rebuild(np.ones(width, np.int64), 1024)
+    meant, found = every.bins(), CoefficientHistogram.summary(pair[0], pair[1], most)
+    for name in ("low", "high", "frequency", "begins", "ends", "key"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(meant, name), err_msg=name)
+
+
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**31), st.lists(st.integers(0, 3 * SEGMENTS_MIN), max_size=4))
 def test_periods_do_not_depend_on_batches(seed: int, cuts: list[int]) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from penstock.engine.verification import verify
 from tests.support.desk_runs import DeskRun
-from tests.support.model_mishaps import SECOND, STYLES, MishapRows, relation
+from tests.support.model_mishaps import SCHEMA, SECOND, STYLES, MishapRows, relation
 
 BOTH = "MODEL x = x + v * t, y = y + w * t KEY k"
 LINE = "MODEL x = x + v * t KEY k"
@@ -185,3 +185,17 @@ def test_answers_keep_their_bound(style: str, turn: int, seed: int, tmp_path: Pa
             assert_adds_up(told(run, name), now)
         bound = open_["wide" if whole == "fitted" else "bound"]
         assert_near_rows(told(run, "whole"), kept, open_, need, bound, now)
+
+
+def test_a_value_that_holds_for_a_moment_is_no_difference_of_a_mean(tmp_path: Path) -> None:
+    """DuckDB looks at windows of three seconds every 23 ms; what answers, looks at models."""
+    times = [number * SECOND for number in range(12)]
+    glitch, end = [6 * SECOND - 2_000], [times[-1] + 500]
+    with DeskRun(tmp_path / "home", relation(0)) as run:
+        run.desk.subscribe(f"{MEAN.format(3)} ERROR WITHIN x 0", "mean")
+        for own, x in ((times[:6], 1.0), (glitch, -1e12), (times[6:], 1.0), (end, 1e15)):
+            rows = [{"ts": at, "k": "a", "x": x, "v": 0.5} for at in own]
+            run.batch(s=pa.Table.from_pylist(rows, schema=SCHEMA))
+        (outcome,) = verify(run.desk.registry, run.desk.log)
+        assert outcome.equal, (outcome.examples, outcome.failures)
+        assert outcome.expected > 20

@@ -152,11 +152,12 @@ def test_what_was_said_is_dense_evaluation(name: str, seed: int) -> None:
     said = pushed(SegmentPlan(PLANS[name]), changes)
     at = np.random.default_rng(seed).uniform(0.0, UNTIL, 24)
     found = accumulated(said, at)
-    expected = DensePlan(PLANS[name], finals, UNTIL + 8).values(at)
+    twin = DensePlan(PLANS[name], finals, UNTIL + 8)
+    expected = twin.values(at)
     near = TOLERANCE if name in LIMITS else 1e-6
     near = 2e-3 if name.startswith(("window m", "max")) else near
     limited = name in LIMITS
-    bare = DensePlan(PLANS[name].input, finals, UNTIL + 8).values(at) if limited else {}
+    bare = twin.values(at, PLANS[name].input) if limited else {}
     for key, own in expected.items():
         count, values = found.get(key, (np.zeros(len(at)), np.zeros(own.shape)))
         there = np.atleast_1d(~np.isnan(own).any(axis=1))

@@ -194,7 +194,10 @@ def test_a_grid_isolates_roots_that_are_all_there_are(seed: int) -> None:
         assert found == found_roots(expanded(meant, 1.0), -3.0, 7.0)[0].tolist()
     near = [1.0, 4.02, 4.05, 8.0]
     assert isolated(near, 0.0, 10.0) == pytest.approx(near)
-    assert isolated([1.0, 4.0, 4.02, 4.05], 0.0, 10.0) is None
+    # Three in one cell are in several of a finer grid; closer ones are not.
+    crowd = [1.0, 4.0, 4.02, 4.05]
+    assert isolated(crowd, 0.0, 10.0) == pytest.approx(crowd)
+    assert isolated([1.0, 4.0, 4.002, 4.005], 0.0, 10.0) is None
     assert isolated([1.0, 4.0, 4.0, 8.0], 0.0, 10.0) is None
     # An instant of the grid is a root.
     assert isolated([1.0, 5.0, 6.0], 0.0, 10.0) is None

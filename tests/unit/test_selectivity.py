@@ -340,6 +340,27 @@ def test_a_sample_by_identity_stands_for_all_segments() -> None:
     assert source.counted == bins.total, "what takes back is not counted"
 
 
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_segments_of_all_lengths_are_counted(width: int) -> None:
+    """Lengths and signs stay apart however wide cells are: no limit makes fewer bins of them."""
+    chance = np.random.default_rng(16)
+    made = line_segments(chance.normal(0, 1, (3_000, width)))
+    made.high[:] = 1.5e-6 * 2.0 ** chance.integers(0, 26, len(made))
+    source, split = SourceHistograms((width - 1,)), SourceHistograms((width - 1,))
+    source.count(made)
+    for begin in range(0, len(made), 70):
+        split.count(made.take(np.arange(begin, min(begin + 70, len(made)))))
+    mine, theirs = source.arrays(), split.arrays()
+    assert all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+    told, every = source.summaries[0], source.bins(0)
+    assert every is not None and len(told) <= 64 and told.total <= every.total == source.counted
+    assert every.total >= EVERY_UNTIL
+    exact = float((told.ends * told.frequency).sum() / told.total)
+    assert exact == pytest.approx(float(made.high[:EVERY_UNTIL].mean()), rel=0.5)
+    source.merge(split)
+    assert source.counted == 2 * split.counted
+
+
 def test_summaries_are_made_anew_as_more_comes_and_of_a_state_that_has_none() -> None:
     """So seldom that making them costs little, and soon enough to say what came."""
     chance = np.random.default_rng(15)

@@ -113,16 +113,25 @@ def segments_draw(
     return count
 
 
+@inlined
+def cells_widest(first: Ints, last: Ints) -> bool:
+    """Say whether wider cells would hold nothing more: what is below an origin stays apart."""
+    found = True
+    for k in range(len(first)):
+        found = found and first[k] >= -1 and last[k] <= 0
+    return found
+
+
 @tight
 def coefficients_count(
     models: Floats, attribute: int, low: Floats, high: Floats, keys: Ints, grid: CoefficientGrid,
-    bits: int, room: int, drawn: Ints, begin: int, weight: int, why: Ints,
+    bits: int, room: int, places_max: int, drawn: Ints, begin: int, weight: int, why: Ints,
 ) -> int:  # fmt: skip
     """Count the segments `drawn`, from the one at `begin` on; give the first that has no place yet.
 
     Time is counted from the beginning of each segment, and each counts for `weight`. `why[0]` is
-    DONE; or FULL: there are `room` places, and one more is needed; or the coefficient whose cells
-    must be wider.
+    DONE; or FULL: one more place is needed, and there are `room` of them, or `places_max` which
+    wider cells would make fewer; or the coefficient whose cells must be wider.
     """
     width = len(grid.origin)
     bins = np.int64(1) << bits
@@ -163,7 +172,8 @@ def coefficients_count(
         place |= (known_power << (KEY_SHIFT - LENGTH_BITS)) | (key << KEY_SHIFT)
         slot = place_slot(grid.places, grid.counts, place)
         if grid.counts[slot] == 0:
-            if grid.sizes[USED] >= room:
+            used = grid.sizes[USED]
+            if used >= room or (used >= places_max and not cells_widest(grid.first, grid.last)):
                 why[0] = FULL
                 return at
             grid.places[slot] = place
@@ -213,6 +223,138 @@ def cells_move(
         grid.counts[there] += counts[slot]
 
 
+@inlined
+def place_widened(
+    grid: CoefficientGrid, slot: int, bits: int, power: Ints, into: Ints, coarse: int
+) -> np.int64:
+    """Give the place of a slot where cells are of the powers `into` wide, not of `power`.
+
+    2^`coarse` powers of the lengths count as one; where that is more than there are, so do keys.
+    """
+    width = len(power)
+    mask = (np.int64(1) << bits) - 1
+    place = (grid.places[slot] >> (KEY_SHIFT - LENGTH_BITS + coarse)) << coarse
+    place = np.int64(0) if coarse > LENGTH_BITS else place << (KEY_SHIFT - LENGTH_BITS)
+    for k in range(width):
+        shift = (width - 1 - k) * bits
+        cell = place_cell(grid.places[slot], shift, bits, grid.first[k])
+        place |= ((cell >> min(into[k] - power[k], 63)) & mask) << shift
+    return np.int64(place)
+
+
+@inlined
+def grid_add(
+    grid: CoefficientGrid, power: Ints, bits: int, into: Ints, coarse: int, places: Ints,
+    counts: Ints, used: int, room: int,
+) -> int:  # fmt: skip
+    """Add what a grid counted to a table of wider cells; give its places, or -1: too many."""
+    if grid.sizes[COUNTED] == 0:
+        return used
+    for slot in range(len(grid.places)):
+        if grid.counts[slot] == 0:
+            continue
+        place = place_widened(grid, slot, bits, power, into, coarse)
+        there = place_slot(places, counts, place)
+        if counts[there] == 0:
+            if used == room:
+                return -1
+            places[there] = place
+            used += 1
+        counts[there] += grid.counts[slot]
+    return used
+
+
+@inlined
+def cells_common(
+    one: CoefficientGrid, other: CoefficientGrid, one_power: int, other_power: int, k: int,
+    bits: int,
+) -> tuple[int, np.int64, np.int64]:  # fmt: skip
+    """Give the power of the narrowest cells that hold a coefficient of two grids, and the ends."""
+    if one.sizes[COUNTED] == 0:
+        return other_power, other.first[k], other.last[k]
+    if other.sizes[COUNTED] == 0:
+        return one_power, one.first[k], one.last[k]
+    power = max(one_power, other_power)
+    while True:
+        mine, theirs = min(power - one_power, 63), min(power - other_power, 63)
+        first = min(one.first[k] >> mine, other.first[k] >> theirs)
+        last = max(one.last[k] >> mine, other.last[k] >> theirs)
+        if last - first < np.int64(1) << bits:
+            return power, first, last
+        power += 1
+
+
+@inlined
+def table_sort(places: Ints, counts: Ints) -> int:
+    """Move what a table has to its front, in the order of the places; say how much it is."""
+    used = 0
+    for slot in range(len(places)):
+        place, count = places[slot], counts[slot]
+        if count == 0:
+            continue
+        at = used
+        while at > 0 and places[at - 1] > place:
+            places[at], counts[at] = places[at - 1], counts[at - 1]
+            at -= 1
+        places[at], counts[at] = place, count
+        used += 1
+    return used
+
+
+@inlined
+def place_power(place: np.int64) -> np.int64:
+    """Give the power of two below the length, of a place."""
+    return (place >> (KEY_SHIFT - LENGTH_BITS)) & ((1 << LENGTH_BITS) - 1)
+
+
+@tight
+def grids_summarise(
+    one: CoefficientGrid, other: CoefficientGrid, one_power: Ints, other_power: Ints, step: Floats,
+    bits: int, power: Ints, first: Ints, last: Ints, places: Ints, counts: Ints, low: Floats,
+    high: Floats, frequency: Floats, ends: Floats, keys: Ints,
+) -> int:  # fmt: skip
+    """Write the bins of what two grids of one lattice counted, in the order of their places.
+
+    Cells are as narrow as leaves no more bins than there is room for; where that does not help,
+    lengths are told apart less. `places` and `counts` are room for a table, larger than bins are
+    many; `power`, `first` and `last` for each coefficient.
+    """
+    width, coarse, most = len(step), 0, len(frequency)
+    for k in range(width):
+        power[k], first[k], last[k] = cells_common(
+            one, other, one_power[k], other_power[k], k, bits
+        )
+    while True:
+        counts[:] = 0
+        used = grid_add(one, one_power, bits, power, coarse, places, counts, 0, most)
+        if used >= 0:
+            used = grid_add(other, other_power, bits, power, coarse, places, counts, used, most)
+        if used >= 0:
+            break
+        coarse += int(cells_widest(first, last))
+        for k in range(width):
+            power[k] += 1
+            first[k], last[k] = first[k] >> 1, last[k] >> 1
+    used = table_sort(places, counts)
+    for i in range(used):
+        for k in range(width):
+            cell = place_cell(places[i], (width - 1 - k) * bits, bits, first[k])
+            wide = step[k] * 2.0 ** float(power[k])
+            least = min(one.least[k], other.least[k])
+            greatest = max(one.greatest[k], other.greatest[k])
+            low[i, k] = max(one.origin[k] + cell * wide, least)
+            high[i, k] = max(low[i, k], min(one.origin[k] + (cell + 1) * wide, greatest))
+        own, like, length_us = place_power(places[i]), 0, 0
+        for j in range(used):
+            like += counts[j] if place_power(places[j]) == own else 0
+        for each in range(1 << LENGTH_BITS):
+            if coarse > LENGTH_BITS or each >> coarse == own >> coarse:
+                length_us += one.length_us[each] + other.length_us[each]
+        ends[i] = length_us / like * 1e-6
+        frequency[i], keys[i] = counts[i], places[i] >> KEY_SHIFT
+    return used
+
+
 @tight
 def places_read(
     places: Ints, first: Ints, bits: int, cells: Ints, powers: Ints, keys: Ints
@@ -223,5 +365,5 @@ def places_read(
         for k in range(width):
             shift = (width - 1 - k) * bits
             cells[i, k] = place_cell(places[i], shift, bits, first[k])
-        powers[i] = (places[i] >> (KEY_SHIFT - LENGTH_BITS)) & ((1 << LENGTH_BITS) - 1)
+        powers[i] = place_power(places[i])
         keys[i] = places[i] >> KEY_SHIFT

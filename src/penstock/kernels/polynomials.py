@@ -42,8 +42,9 @@ def polynomial_strip(model: Floats, top: int, low: float, high: float) -> int:
         return -1
     while top > 0 and model[top] == 0.0:
         top -= 1
-    reach = max(1.0, abs(low), abs(high))
-    powered = reach ** float(top)
+    reach, powered = max(1.0, abs(low), abs(high)), 1.0
+    for _ in range(top):
+        powered *= reach
     while top > 0 and abs(model[top]) * powered <= NEGLIGIBLE * greatest:
         top -= 1
         powered /= reach

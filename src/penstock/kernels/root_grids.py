@@ -12,12 +12,20 @@ import numpy as np
 
 from penstock.kernels.arrays import Floats, Signs
 from penstock.kernels.compilation import inlined, tight
-from penstock.kernels.polynomials import polynomial_evaluate, polynomial_slope
+from penstock.kernels.polynomials import (
+    polynomial_derive,
+    polynomial_evaluate,
+    polynomial_slope,
+)
 
 CELLS = 64
 GRID = np.arange(CELLS + 1) / CELLS
-LANES = 4
-"""How many roots take a step together: so many keep their numbers in registers."""
+FINER = 4
+"""Into how many grids the range is divided where one is too coarse."""
+POWERS = 8
+"""Up to this power, polynomials are evaluated at many instants with all numbers in registers."""
+LANES = 8
+"""How many roots take a step together."""
 STEPS_MAX = 200
 """How many steps a bracketed root may take; Newton's take about five."""
 STEPS_TOGETHER = 10
@@ -26,11 +34,14 @@ TURN_STEPS = 8
 HIDDEN_MAX = 4
 """How many roots may hide when pairs of them are looked for."""
 CLOSE = 2.0**-52
-COLUMNS = CELLS + LANES + 1
+COLUMNS = CELLS + 1
 """How long the rows of room are; there are ROWS of them, at least."""
-ROWS = 8
-BERNSTEIN, TERMS, VALUES, SLOPES, DERIVED, BEGINS, ENDS, INSTANTS = range(ROWS)
+ROWS = 9
+BERNSTEIN, TERMS, VALUES, SLOPES, DERIVED, BEGINS, ENDS, INSTANTS, LANE = range(ROWS)
 """What the rows of room are for."""
+AT, LOW, HIGH, SIDE = 0, LANES, 2 * LANES, 3 * LANES
+"""Where, in the last of them, numbers of the lanes begin."""
+Terms = tuple[float, float, float, float, float, float, float, float, float]
 
 
 def root_room(width: int) -> Floats:
@@ -76,15 +87,46 @@ def root_polish(
 
 
 @inlined
-def grid_evaluate(terms: Floats, degree: int, values: Floats) -> None:
-    """Write the values at all instants of the grid."""
-    top = terms[degree]
-    for j in range(CELLS + 1):
-        values[j] = top
-    for k in range(degree - 1, -1, -1):
-        term = terms[k]
+def term_read(model: Floats, degree: int, power: int) -> float:
+    """Give a coefficient; 0 above the degree."""
+    return float(model[power]) if power <= degree else 0.0
+
+
+@inlined
+def terms_read(model: Floats, degree: int) -> Terms:
+    """Give the coefficients up to the power POWERS."""
+    return (
+        term_read(model, degree, 0), term_read(model, degree, 1), term_read(model, degree, 2),
+        term_read(model, degree, 3), term_read(model, degree, 4), term_read(model, degree, 5),
+        term_read(model, degree, 6), term_read(model, degree, 7), term_read(model, degree, 8),
+    )  # fmt: skip
+
+
+@inlined
+def terms_evaluate(terms: Terms, at: float) -> float:
+    """Give a value as `polynomial_evaluate` does."""
+    value = terms[8] * at + terms[7]
+    value = value * at + terms[6]
+    value = value * at + terms[5]
+    value = value * at + terms[4]
+    value = value * at + terms[3]
+    value = value * at + terms[2]
+    value = value * at + terms[1]
+    return value * at + terms[0]
+
+
+@inlined
+def grid_evaluate(
+    model: Floats, degree: int, begin: float, width: float, values: Floats
+) -> None:  # fmt: skip
+    """Write the values at all instants of a grid over [begin, begin + width]."""
+    if degree > POWERS:
         for j in range(CELLS + 1):
-            values[j] = values[j] * GRID[j] + term
+            values[j] = polynomial_evaluate(model, degree, begin + width * GRID[j])
+        return
+    terms = terms_read(model, degree)
+    for j in range(CELLS + 1):
+        values[j] = terms_evaluate(terms, begin + width * GRID[j])
 
 
 @inlined
@@ -111,59 +153,81 @@ def turn_cross(
 
 
 @inlined
-def pairs_search(desk: Floats, degree: int, noise: float, most: int) -> int:
-    """Write the shares of the range where signs change, with those of pairs in one cell."""
+def pairs_search(
+    desk: Floats, degree: int, noise: float, most: int, begin: float, width: float, count: int
+) -> int:
+    """Write the shares of a grid where signs change, with those of pairs in one cell."""
     terms, values, slopes = desk[TERMS], desk[VALUES], desk[SLOPES]
-    for k in range(degree):
-        desk[DERIVED, k] = (k + 1) * terms[k + 1]
-    grid_evaluate(desk[DERIVED], degree - 1, slopes)
-    count = 0
+    grid_evaluate(desk[DERIVED], degree - 1, begin, width, slopes)
     for j in range(CELLS):
         if count + 1 > most:
             return count
         side = 1.0 if values[j] > 0.0 else -1.0
         if values[j + 1] * side < 0.0:
-            desk[BEGINS, count], desk[ENDS, count] = GRID[j], GRID[j + 1]
-            desk[INSTANTS, count] = values[j] / (values[j] - values[j + 1])
+            cell_write(desk, begin, width, j, count)
             count += 1
         elif slopes[j] * side < 0.0 and slopes[j + 1] * side > 0.0:
-            at = turn_cross(
-                terms, degree, noise, GRID[j], GRID[j + 1], slopes[j], slopes[j + 1], side
-            )
+            one, two = begin + width * GRID[j], begin + width * GRID[j + 1]
+            at = turn_cross(terms, degree, noise, one, two, slopes[j], slopes[j + 1], side)
             if at < 0.0:
                 continue
             if count + 2 > most:
                 return count
-            desk[BEGINS, count], desk[ENDS, count] = GRID[j], at
-            desk[BEGINS, count + 1], desk[ENDS, count + 1] = at, GRID[j + 1]
+            desk[BEGINS, count], desk[ENDS, count] = one, at
+            desk[BEGINS, count + 1], desk[ENDS, count + 1] = at, two
             desk[INSTANTS, count], desk[INSTANTS, count + 1] = 0.5, 0.5
             count += 2
     return count
 
 
 @inlined
+def cell_write(desk: Floats, begin: float, width: float, j: int, place: int) -> None:
+    """Write a cell of a grid in which signs change, and where in it a line would cross 0."""
+    values = desk[VALUES]
+    desk[BEGINS, place] = begin + width * GRID[j]
+    desk[ENDS, place] = begin + width * GRID[j + 1]
+    desk[INSTANTS, place] = values[j] / (values[j] - values[j + 1])
+
+
+@inlined
+def values_open(values: Floats, noise: float) -> bool:
+    """Say whether a value of a grid may be 0."""
+    found = 0
+    for j in range(CELLS + 1):
+        found += int(abs(values[j]) <= noise)
+    return found > 0
+
+
+@inlined
 def grid_search(desk: Floats, degree: int, noise: float, most: int) -> int:
     """Write the shares of the range between which signs change; count them, -1: one is open.
 
-    `most`: how many roots there may be.
+    `most`: how many roots there may be. Where a grid does not find as many, finer ones are laid.
     """
     values = desk[VALUES]
-    grid_evaluate(desk[TERMS], degree, values)
-    is_open = 0
-    for j in range(CELLS + 1):
-        is_open += int(abs(values[j]) <= noise)
-    if is_open > 0:
+    grid_evaluate(desk[TERMS], degree, 0.0, 1.0, values)
+    if values_open(values, noise):
         return -1
     count = 0
     for j in range(CELLS):
         desk[BEGINS, count] = j
         count += int((values[j] > 0.0) != (values[j + 1] > 0.0))
-    if count < most:
-        return pairs_search(desk, degree, noise, most) if most - count <= HIDDEN_MAX else count
-    for k in range(count):
-        j = int(desk[BEGINS, k])
-        desk[BEGINS, k], desk[ENDS, k] = GRID[j], GRID[j + 1]
-        desk[INSTANTS, k] = values[j] / (values[j] - values[j + 1])
+    if count == most:
+        for k in range(count):
+            cell_write(desk, 0.0, 1.0, int(desk[BEGINS, k]), k)
+        return count
+    if most - count > HIDDEN_MAX:
+        return count
+    polynomial_derive(desk[TERMS], degree, desk[DERIVED])
+    count = pairs_search(desk, degree, noise, most, 0.0, 1.0, 0)
+    if count == most:
+        return count
+    count = 0
+    for part in range(FINER):
+        grid_evaluate(desk[TERMS], degree, part / FINER, 1.0 / FINER, values)
+        if values_open(values, noise):
+            return -1
+        count = pairs_search(desk, degree, noise, most, part / FINER, 1.0 / FINER, count)
     return count
 
 
@@ -185,32 +249,30 @@ def lane_move(
 
 
 @inlined
-def lanes_step(model: Floats, degree: int, desk: Floats, first: int, rising: bool) -> int:
-    """Take one step with all lanes from the first root on; count those that still move."""
-    begins, ends, instants = desk[BEGINS], desk[ENDS], desk[INSTANTS]
-    a, b, c, d = instants[first], instants[first + 1], instants[first + 2], instants[first + 3]
-    value_a = value_b = value_c = value_d = model[degree]
-    slope_a = slope_b = slope_c = slope_d = 0.0
-    size_a = size_b = size_c = size_d = abs(model[degree])
-    far_a, far_b, far_c, far_d = abs(a), abs(b), abs(c), abs(d)
-    for k in range(degree - 1, -1, -1):
-        term = model[k]
-        size = abs(term)
-        slope_a, slope_b = slope_a * a + value_a, slope_b * b + value_b
-        slope_c, slope_d = slope_c * c + value_c, slope_d * d + value_d
-        value_a, value_b = value_a * a + term, value_b * b + term
-        value_c, value_d = value_c * c + term, value_d * d + term
-        size_a, size_b = size_a * far_a + size, size_b * far_b + size
-        size_c, size_d = size_c * far_c + size, size_d * far_d + size
+def horner(
+    value: float, slope: float, size: float, at: float, term: float
+) -> tuple[float, float, float]:
+    """Go on to the next lower power: of a value, of its slope and of the sum of all |terms|."""
+    return value * at + term, slope * at + value, size * abs(at) + abs(term)
+
+
+@inlined
+def lanes_step(terms: Terms, lanes: Floats) -> int:
+    """Take one step with all lanes; count those that still move."""
     moving = 0
-    for place, at, value, slope, size, rises in (
-        (first, a, value_a, slope_a, size_a, rising),
-        (first + 1, b, value_b, slope_b, size_b, not rising),
-        (first + 2, c, value_c, slope_c, size_c, rising),
-        (first + 3, d, value_d, slope_d, size_d, not rising),
-    ):
-        instants[place], begins[place], ends[place], moved = lane_move(
-            at, value, slope, size, begins[place], ends[place], rises
+    for j in range(LANES):
+        at = lanes[AT + j]
+        value, slope, size = terms[8], 0.0, abs(terms[8])
+        value, slope, size = horner(value, slope, size, at, terms[7])
+        value, slope, size = horner(value, slope, size, at, terms[6])
+        value, slope, size = horner(value, slope, size, at, terms[5])
+        value, slope, size = horner(value, slope, size, at, terms[4])
+        value, slope, size = horner(value, slope, size, at, terms[3])
+        value, slope, size = horner(value, slope, size, at, terms[2])
+        value, slope, size = horner(value, slope, size, at, terms[1])
+        value, slope, size = horner(value, slope, size, at, terms[0])
+        lanes[AT + j], lanes[LOW + j], lanes[HIGH + j], moved = lane_move(
+            at, value, slope, size, lanes[LOW + j], lanes[HIGH + j], lanes[SIDE + j] > 0.0
         )
         moving += int(moved)
     return moving
@@ -229,25 +291,27 @@ def grid_roots(
     count = grid_search(desk, degree, noise, most)
     if count != most:
         return -1
-    begins, ends, instants = desk[BEGINS], desk[ENDS], desk[INSTANTS]
-    for k in range(count):
-        begins[k], ends[k] = low + span * begins[k], low + span * ends[k]
-        instants[k] = begins[k] + (ends[k] - begins[k]) * instants[k]
-    # Idle lanes do what others do: with the same sign, so two before.
-    for k in range(count, count + LANES):
-        begins[k], ends[k], instants[k] = begins[k - 2], ends[k - 2], instants[k - 2]
-    rising = signs[0] < 0
+    begins, ends, instants, lanes = desk[BEGINS], desk[ENDS], desk[INSTANTS], desk[LANE]
+    terms = terms_read(model, degree)
+    first_side = 1.0 if signs[0] < 0 else -1.0
     for first in range(0, count, LANES):
+        for j in range(LANES):
+            k = min(first + j, count - 1)  # Idle lanes do what the last one does.
+            begin, end = low + span * begins[k], low + span * ends[k]
+            lanes[AT + j], lanes[LOW + j] = begin + (end - begin) * instants[k], begin
+            lanes[HIGH + j] = end
+            lanes[SIDE + j] = first_side if (k & 1) == 0 else -first_side
         moving = LANES
-        for _ in range(STEPS_TOGETHER):
+        for _ in range(STEPS_TOGETHER if degree <= POWERS else 0):
             if moving == 0:
                 break
-            moving = lanes_step(model, degree, desk, first, rising)
-        for k in range(first, min(first + LANES, count)):
-            rises = rising != ((k & 1) == 1)
-            root = instants[k]
+            moving = lanes_step(terms, lanes)
+        for j in range(min(LANES, count - first)):
+            k = first + j
+            rises = lanes[SIDE + j] > 0.0
+            root = lanes[AT + j]
             if moving > 0:
-                root = root_polish(model, degree, begins[k], ends[k], rises, root)
+                root = root_polish(model, degree, lanes[LOW + j], lanes[HIGH + j], rises, root)
             if k > 0 and root <= roots[k - 1]:
                 return -1
             roots[k] = root

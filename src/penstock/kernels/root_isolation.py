@@ -26,7 +26,11 @@ def bernstein_write(
     model: Floats, degree: int, low: float, span: float, terms: Floats, out: Floats
 ) -> None:
     """Write a polynomial of the share of [low, low + span]: by its powers, and by Bernstein's."""
-    polynomial_shift(model, degree, low, terms)
+    if low == 0.0:  # Time is mostly counted from where a range begins.
+        for k in range(degree + 1):
+            terms[k] = model[k]
+    else:
+        polynomial_shift(model, degree, low, terms)
     power, share = 1.0, 1.0
     out[0] = terms[0]
     for k in range(1, degree + 1):

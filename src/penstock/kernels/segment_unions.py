@@ -18,6 +18,12 @@ from penstock.kernels.segment_stores import Came, serials_mix
 NONE = -1
 """In a table: a place that is free."""
 
+# Why segments could not be added.
+MERGING = -1
+"""A segment overlaps two hulls of its origin: they would have to become one."""
+FULL = -2
+"""The table has no room for another hull."""
+
 
 class Hulls(NamedTuple):
     """Hulls that are being found, as arrays with room for all segments."""
@@ -33,7 +39,7 @@ class Hulls(NamedTuple):
     marks: Words
     """(hulls, words): which consumers have a member."""
     table: Ints
-    """Numbers of hulls by their origins; a power of two of places, twice as many as segments."""
+    """Numbers of hulls by their origins; a power of two of places, at least twice as many."""
     follower: Ints
     """By hull: another one of its origin."""
 
@@ -90,8 +96,7 @@ def hulls_add(
 ) -> int:
     """Add the segments of a consumer, and write the hull of each; give how many hulls there are.
 
-    Models have so many powers at most; the others are 0. It gives -1 where a segment overlaps two
-    hulls of its origin: they would have to become one.
+    Models have so many powers at most; the others are 0. MERGING or FULL: it could not.
     """
     last = np.uint64(len(hulls.table) - 1)
     word, bit = consumer >> 6, np.uint64(1) << np.uint64(consumer & 63)
@@ -107,10 +112,12 @@ def hulls_add(
         while hull != NONE:
             if ranges_overlap(came.low[i], came.high[i], hulls.low[hull], hulls.high[hull]):
                 if found != NONE:
-                    return -1
+                    return MERGING
                 found = hull
             hull = hulls.follower[hull]
         if found == NONE:
+            if 2 * count >= len(hulls.table):
+                return FULL
             found = count
             count += 1
             hull_add(hulls, found, came, bits, i, first)

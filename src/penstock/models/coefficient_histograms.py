@@ -26,6 +26,7 @@ from penstock.kernels.coefficient_cells import (
     CoefficientGrid,
     cells_move,
     coefficients_count,
+    grids_summarise,
     places_read,
 )
 from penstock.models.coefficient_bins import CoefficientBins
@@ -42,7 +43,7 @@ FINEST = -60
 """Cells are at least 2^-60 wide where no width is given."""
 SLOTS_MIN = 1024
 PLACES_MAX = 1 << 16
-"""How many bins are kept at most; one more makes all cells twice as wide."""
+"""How many bins are kept at most; one more makes all cells twice as wide, if that helps."""
 NO_KEYS: Ints = np.empty(0, np.int64)
 
 
@@ -120,7 +121,7 @@ class CoefficientHistogram:
             slots = len(self._grid.counts)
             begin = coefficients_count(
                 models, attribute, segments.low, segments.high, keys, self._grid, self.bits,
-                min(slots // 2, self._places_max), drawn, begin, weight, why,
+                slots // 2, self._places_max, drawn, begin, weight, why,
             )  # fmt: skip
             reason = int(why[0])
             if reason == DONE:
@@ -128,7 +129,7 @@ class CoefficientHistogram:
             wider = np.zeros(self.width, np.int64)
             if reason != FULL:
                 wider[reason] = self._halvings(reason)
-            elif len(self) < self._places_max:
+            elif len(self) < self._places_max or self._is_widest:
                 slots *= 2
             else:
                 wider[:] = 1
@@ -160,7 +161,7 @@ class CoefficientHistogram:
         self._grid.length_us[:] += theirs.length_us
         self._grid.sizes[COUNTED] += other.counted
         self._grid.sizes[UNPLACED] += other.unplaced
-        while len(self) > self._places_max:
+        while len(self) > self._places_max and not self._is_widest:
             self._rebuild(np.ones(self.width, np.int64), slots)
 
     def bins(self) -> CoefficientBins:
@@ -177,6 +178,30 @@ class CoefficientHistogram:
         np.add.at(by_power, powers, counts)
         mean_s = grid.length_us / np.maximum(by_power, 1) * 1e-6
         return CoefficientBins.of(low, np.maximum(low, high), counts, mean_s[powers], key=keys)
+
+    @classmethod
+    def summary(cls, one: Self, other: Self, places_max: int) -> CoefficientBins:
+        """Give what two that were made alike counted together, in so many bins at most.
+
+        >>> histogram = CoefficientHistogram(2)
+        >>> len(CoefficientHistogram.summary(histogram, histogram, 64))
+        0
+        """
+        assert one.width == other.width and one.bits == other.bits
+        assert places_max >= 1 << one.width, "what is below an origin stays apart"
+        shape = places_max, one.width
+        low, high, frequency = np.empty(shape), np.empty(shape), np.empty(places_max)
+        ends, keys = np.empty(places_max), np.empty(places_max, np.int64)
+        power, first, last = np.empty((3, one.width), np.int64)
+        places, counts = np.empty((2, 1 << (4 * places_max - 1).bit_length()), np.int64)
+        count = grids_summarise(
+            one._grid, other._grid, one._power, other._power, one._step, one.bits,
+            power, first, last, places, counts, low, high, frequency, ends, keys,
+        )  # fmt: skip
+        return CoefficientBins(
+            low[:count], high[:count], frequency[:count], np.zeros(count), ends[:count],
+            keys[:count], np.ones(count), np.full(count, np.nan),
+        )  # fmt: skip
 
     def arrays(self) -> Arrays:
         """Give the state."""
@@ -203,6 +228,17 @@ class CoefficientHistogram:
         same = np.zeros(self.width, np.int64)
         cells_move(places, counts, self._grid.first, self.bits, same, self._grid)
         self._grid.sizes[:] = arrays["sizes"]
+
+    @property
+    def _per_cell(self) -> Floats:
+        """One over the width of a cell, of each coefficient."""
+        found: Floats = np.ldexp(1.0 / self._step, -self._power)
+        return found
+
+    @property
+    def _is_widest(self) -> bool:
+        """Whether wider cells would hold nothing more: keys, lengths and signs stay apart."""
+        return bool((self._grid.first >= -1).all() and (self._grid.last <= 0).all())
 
     def _sorted(self) -> tuple[Ints, Ints]:
         used = np.flatnonzero(self._grid.counts)
@@ -248,9 +284,12 @@ class CoefficientHistogram:
         """Make cells 2^halvings times as wide, or the table larger."""
         old = self._grid
         self._power = self._power + halvings
+        known = old.first <= old.last
+        if not len(self) and slots == len(old.counts) and not halvings[known].any():
+            old.per_cell[:] = self._per_cell
+            return
         new = self._empty(slots)
         cells_move(old.places, old.counts, old.first, self.bits, halvings, new)
-        known = old.first <= old.last
         new.first[:] = np.where(known, halved(old.first, halvings), old.first)
         new.last[:] = np.where(known, halved(old.last, halvings), old.last)
         for name in ("least", "greatest", "length_us"):
@@ -260,9 +299,8 @@ class CoefficientHistogram:
 
     def _empty(self, slots: int) -> CoefficientGrid:
         width = self.width
-        per_cell: Floats = np.ldexp(1.0 / self._step, -self._power)
         return CoefficientGrid(
-            np.zeros(slots, np.int64), np.zeros(slots, np.int64), self._origin, per_cell,
+            np.zeros(slots, np.int64), np.zeros(slots, np.int64), self._origin, self._per_cell,
             np.zeros(width, np.int64), np.full(width, -1, np.int64), np.full(width, np.inf),
             np.full(width, -np.inf), np.zeros(1 << LENGTH_BITS, np.int64),
             np.zeros(SIZE_WORDS, np.int64), np.zeros(width),

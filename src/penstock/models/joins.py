@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -114,7 +113,7 @@ class JoinStage:
         if self._whole:
             return self._solver.gate(pairs)
         index, low, high = self._solver.solve(pairs.coefficients, pairs.low, pairs.high)
-        return replace(pairs.take(index), low=low, high=high)
+        return pairs.parts(index, low, high)
 
     def _room(self, count: int) -> Came:
         return Came(

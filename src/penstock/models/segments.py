@@ -65,16 +65,17 @@ class Segments:
 
     def take(self, places: npt.NDArray[np.integer] | Flags) -> Self:
         """Give some of them."""
-        return type(self)(
-            self.key[places], self.reference[places], self.low[places], self.high[places],
-            self.coefficients[places], self.sign[places], self.serial[places],
-        )  # fmt: skip
+        flagged = places.dtype == np.bool_
+        chosen = np.asarray(np.flatnonzero(places) if flagged else places, np.int64)
+        return self.parts(chosen, self.low.take(chosen), self.high.take(chosen))
 
     def parts(self, places: npt.NDArray[np.integer], low: Floats, high: Floats) -> Self:
         """Give parts of some of them: from when to when each holds."""
+        # Several times as fast as an index, where an element is a row or a matrix.
         return type(self)(
-            self.key[places], self.reference[places], low, high, self.coefficients[places],
-            self.sign[places], self.serial[places],
+            self.key.take(places, axis=0), self.reference.take(places), low, high,
+            self.coefficients.take(places, axis=0), self.sign.take(places),
+            self.serial.take(places),
         )  # fmt: skip
 
     @classmethod

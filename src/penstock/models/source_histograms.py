@@ -36,7 +36,10 @@ SEGMENTS_MIN = 32_768
 BITS = {1: 8, 2: 4, 3: 3, 4: 2}
 """By the number of coefficients: the power of two of the bins of each."""
 PLACES_MAX = 256
-"""How many bins of an attribute are kept at most of a period; one more makes cells wider."""
+"""How many bins of an attribute are kept at most of a period; one more makes cells wider.
+
+There are more where lengths of segments are of many sizes: wider cells do not make them fewer.
+"""
 SLOTS = 1_024
 ONE_IN = 16
 """Of how many segments one is looked at, once there are enough."""
@@ -174,7 +177,9 @@ class SourceHistograms:
             self._count_sample(segments, keys, begin, upto, one_in)
             begin = upto
             if self._came == self._due:
-                self._summarise()
+                self._due = self._next_due()
+                if self._due - self._came > end - begin:  # Else the next comes before anybody asks.
+                    self._renew()
 
     def _count_sample(
         self, segments: Segments, keys: Ints, begin: int, end: int, one_in: int
@@ -214,16 +219,18 @@ class SourceHistograms:
 
     def _summarise(self) -> None:
         """Make the summaries anew, and say when to do so again."""
+        self._renew()
+        self._due = self._next_due()
+
+    def _renew(self) -> None:
         self.summaries = {place: self._summary(place) for place in self._present}
+
+    def _next_due(self) -> int:
         before = max((each.counted for each in self._last.values()), default=0)
-        self._due = self._came + max((self._came + before) // 2, SUMMARY_MIN)
+        return self._came + max((self._came + before) // 2, SUMMARY_MIN)
 
     def _summary(self, place: int) -> CoefficientBins:
-        own = self._present[place]
-        both = CoefficientHistogram(own.width, own.bits, places_max=SUMMED, slots=SLOTS)
-        for each in (self._last[place], own):
-            both.merge(each)
-        return both.bins()
+        return CoefficientHistogram.summary(self._last[place], self._present[place], SUMMED)
 
     def _begun(self, before: Mapping[int, CoefficientHistogram]) -> dict[int, CoefficientHistogram]:
         """Begin histograms, with cells as narrow as fits those before."""

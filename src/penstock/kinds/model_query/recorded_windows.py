@@ -17,6 +17,7 @@ STEPS = 128
 GAPS_MAX = STEPS // 8
 """Instants of a window at which there may be no model."""
 EDGES_MAX = 4_000
+"""Instants at which models begin or end, at most; for sums, no more than there are others."""
 SECOND_US = 1_000_000
 JUMP_MOST = 1_000.0
 """How many times the margin of most windows that of a window may be that is compared."""
@@ -73,9 +74,8 @@ def _load_window(
     inside = (np.arange(STEPS) * 2 + 1) * size // (2 * STEPS)
     steps = np.concatenate([[0], inside, [size]])
     grid = np.unique((wanted[:, None] - size + steps).reshape(-1))
-    edges = np.array([], dtype=np.int64)
-    if window.function in {"min", "max"}:
-        edges = _edges(db, window, first, wanted)
+    most = EDGES_MAX if window.function in {"min", "max"} else min(EDGES_MAX, len(grid))
+    edges = _edges(db, window, first, wanted, most)
     db.register("wanted", pa.table({"t": np.union1d(grid, edges)}))
     db.execute("CREATE OR REPLACE TABLE instants AS FROM wanted")
     db.unregister("wanted")
@@ -95,18 +95,21 @@ def _load_window(
     return margin
 
 
-def _edges(db: duckdb.DuckDBPyConnection, window: ModelWindow, first: int, wanted: Ints) -> Ints:
-    """Give instants at which models begin or end, near the windows that are asked for."""
+def _edges(
+    db: duckdb.DuckDBPyConnection, window: ModelWindow, first: int, wanted: Ints, most: int
+) -> Ints:
+    """Give instants at which models begin or end, in the windows that are asked for."""
     count = sum(isinstance(own, ModelSource) for own in stages(window))
     tables = " UNION ".join(
         f"SELECT starts AS t FROM models{n} UNION SELECT ends - 1 FROM models{n}"
         for n in range(first, first + count)
     )
-    low, high = int(wanted.min()) - window.size_us, int(wanted.max())
+    db.register("wanted", pa.table({"t": wanted}))
     found = db.sql(
-        f"SELECT DISTINCT t FROM ({tables}) WHERE t BETWEEN {low} AND {high} "
-        f"ORDER BY hash(t) LIMIT {EDGES_MAX}"
+        f"SELECT DISTINCT t FROM ({tables}) WHERE EXISTS (SELECT 1 FROM wanted AS w "
+        f"WHERE t BETWEEN w.t - {window.size_us} AND w.t) ORDER BY hash(t) LIMIT {most}"
     ).fetchnumpy()["t"]
+    db.unregister("wanted")
     return np.asarray(found, dtype=np.int64)
 
 
@@ -137,8 +140,9 @@ def _aggregated(
             held = window.gap == "hold" and lacking <= GAPS_MAX
             if there[0] and there[-1] and (lacking == 0 or held):
                 # In a gap the last value is held; how it goes on there is not looked at.
+                path = own_values[at[0] : at[-1] + 1]
                 with np.errstate(over="ignore", invalid="ignore"):
-                    value, off = _value(window, own_values[inside], own_values[at[1:-1]], lacking)
+                    value, off = _value(window, path, own_values[at[1:-1]], lacking)
             keys = {name: own for name, own in zip(names, key, strict=True)}
             rows.append({"t": t, **keys, "a0": value})
             offs.append(off)
@@ -167,14 +171,19 @@ def _margin(offs: list[float]) -> float:
 
 
 def _value(
-    window: ModelWindow, seen: np.ndarray, regular: np.ndarray, lacking: int
+    window: ModelWindow, path: np.ndarray, regular: np.ndarray, lacking: int
 ) -> tuple[float, float]:
-    """Give the aggregate of values, some of which were held, and by how much it may be off."""
+    """Give the aggregate of values, some of which were held, and by how much it may be off.
+
+    `path` are all values from one end of the window to the other: a model that holds for less than
+    a step is not among the regular ones, and is what a sum may be off by.
+    """
+    seen = path[1:]
     varies = float(seen.max() - seen.min())
     if window.function in {"min", "max"}:
         extreme = seen.max() if window.function == "max" else seen.min()
         return float(extreme), EXTREME_SHARE * varies
-    travelled = float(np.abs(np.diff(regular)).sum())
+    travelled = float(np.abs(np.diff(path)).sum())
     mean, off = float(regular.mean()), (2 * travelled + varies * lacking) / STEPS
     seconds = window.size_us / SECOND_US
     return (mean * seconds, off * seconds) if window.function == "sum" else (mean, off)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from penstock.algebra.models import ModelCondition
 from penstock.models.conditions import ConditionSolver
 from penstock.models.joins import LEFT, RIGHT, JoinStage
@@ -138,9 +140,11 @@ class UnionWork:
         for number, (places, solver) in enumerate(self._instances):
             passed = found.of(places)
             if solver is not None:
-                hulls = found.hulls.take(passed)
+                hulls = found.hulls if passed.all() else found.hulls.take(passed)
                 index, _, _ = solver.solve(hulls.coefficients, hulls.low, hulls.high)
-                own = passed.nonzero()[0]
+                if not len(index):
+                    continue
+                own = np.flatnonzero(passed)
                 passed[:] = False
                 passed[own[index]] = True
             if self._wanted.get(self._consumers + number):

@@ -14,7 +14,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from penstock.kernels.segment_unions import NONE, Hulls, hulls_add, ranges_merge
+from penstock.kernels.segment_unions import (
+    FULL,
+    MERGING,
+    NONE,
+    Hulls,
+    hulls_add,
+    ranges_merge,
+)
 from penstock.models.segments import WIDTH, Segments
 from penstock.models.stores import came
 from penstock.vocabulary.batches import Flags, Ints, Words
@@ -39,6 +46,8 @@ class United:
         >>> united([Segments.none(1, 1)]).of([0]).tolist()
         []
         """
+        if len(consumers) == len(self.parts):
+            return np.ones(len(self.hulls), np.bool_)  # Each has a member of somebody.
         mask = np.zeros(self.marks.shape[1], np.uint64)
         for each in consumers:
             mask[each >> 6] |= np.uint64(1 << (each & 63))
@@ -47,7 +56,7 @@ class United:
     def part(self, consumer: int, kept: Flags) -> Segments:
         """Give the segments of a consumer, by place, whose hulls are kept."""
         own = self.parts[consumer]
-        flags = kept[self.members[consumer]]
+        flags = kept.take(self.members[consumer])
         return own if flags.all() else own.take(flags)
 
 
@@ -68,27 +77,41 @@ def united(parts: Sequence[Segments], powers: int = WIDTH) -> United:
 
 def _hulls(parts: Sequence[Segments], powers: int) -> tuple[Segments, Words, list[Ints]] | None:
     """Give hulls, their marks, and by part the hull of each segment; None: hulls would merge."""
-    total, attributes = sum(map(len, parts)), parts[0].coefficients.shape[1]
-    hulls = Hulls(
-        np.empty((total, parts[0].key.shape[1]), np.int64), np.empty(total, np.int64),
-        np.empty(total), np.empty(total), np.empty((total, attributes, WIDTH), np.int64),
-        np.empty(total, np.int8), np.empty(total, np.int64),
-        np.zeros((total, (len(parts) + 63) // 64), np.uint64),
-        np.full(1 << (2 * total).bit_length(), NONE, np.int64), np.empty(total, np.int64),
-    )  # fmt: skip
-    members = [np.empty(len(part), np.int64) for part in parts]
-    count = 0
-    for consumer, (part, own) in enumerate(zip(parts, members, strict=True)):
-        arrived = came(part)
-        bits = arrived.models.view(np.int64)
-        count = hulls_add(hulls, count, arrived, bits, powers, consumer, own)
-        if count < 0:
+    # Mostly consumers have the same segments, or some of those that another one has.
+    room = max(map(len, parts))
+    made = [came(part) for part in parts]
+    while True:
+        hulls = _room(room, parts)
+        members = [np.empty(len(part), np.int64) for part in parts]
+        count = 0
+        for consumer, (arrived, own) in enumerate(zip(made, members, strict=True)):
+            bits = arrived.models.view(np.int64)
+            count = hulls_add(hulls, count, arrived, bits, powers, consumer, own)
+            if count < 0:
+                break
+        if count == MERGING:
             return None
+        if count != FULL:
+            break
+        room = 4 * room
     found = Segments(
         hulls.key[:count], hulls.reference[:count], hulls.low[:count], hulls.high[:count],
         hulls.bits[:count].view(np.float64), hulls.sign[:count], hulls.serial[:count],
     )  # fmt: skip
     return found, hulls.marks[:count], members
+
+
+def _room(size: int, parts: Sequence[Segments]) -> Hulls:
+    """Make room for at least so many hulls."""
+    slots = 1 << (2 * size).bit_length()
+    total, attributes = slots // 2, parts[0].coefficients.shape[1]
+    return Hulls(
+        np.empty((total, parts[0].key.shape[1]), np.int64), np.empty(total, np.int64),
+        np.empty(total), np.empty(total), np.empty((total, attributes, WIDTH), np.int64),
+        np.empty(total, np.int8), np.empty(total, np.int64),
+        np.zeros((total, (len(parts) + 63) // 64), np.uint64),
+        np.full(slots, NONE, np.int64), np.empty(total, np.int64),
+    )  # fmt: skip
 
 
 def _widened(parts: Sequence[Segments]) -> list[Segments]:

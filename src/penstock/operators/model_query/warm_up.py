@@ -64,7 +64,7 @@ def _count() -> None:
     histogram.count(none, 0)
     histogram.restore(histogram.arrays())
     histogram.bins()
-    CoefficientHistogram.summary(histogram, histogram, 1)
+    CoefficientHistogram.summary(histogram, histogram, 1 << 2)
     segments_draw(none.key, none.reference, none.sign, 0, 0, 0, np.empty(1, dtype=np.int64))
 
 

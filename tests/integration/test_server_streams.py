@@ -24,6 +24,7 @@ from penstock.server import served_home, streams
 from penstock.server.batches import ServedBatch
 from tests.support.serving import (
     CUSTOMERS,
+    PATIENCE_S,
     OrderRun,
     ServedOrders,
     be_patient,
@@ -183,21 +184,44 @@ def test_wrong_places_to_begin_are_refused(run: OrderRun, served: ServedOrders) 
             assert refused(answer) == (422, "DEL-001"), after
 
 
-def test_results_that_are_gone_are_refused_and_never_skipped(
-    run: OrderRun, served: ServedOrders
-) -> None:
-    """Files move into volumes and go while a server reads; whoever begins at the start does so."""
+def put_away(run: OrderRun) -> list[int]:
+    """Run many batches, of which few are kept; give the orders that are."""
     for _ in range(30):
         run.more(2)
     upkeep = LogUpkeep(run.desk.log, UpkeepPace(spare_batches=2, volume_batches=5))
     list(upkeep.steps(KeepLimits.of_text("60 KB"), 0.0))
     first = run.desk.log.first()
     assert 3 < first < run.batches - 1
+    return list(range(run.orders))[-2 * (run.batches - first) :]
+
+
+def test_results_that_are_gone_are_refused_and_never_skipped(
+    run: OrderRun, served: ServedOrders
+) -> None:
+    """Files move into volumes and go while a server reads; whoever begins at the start does so."""
+    kept = put_away(run)
     with served.client() as client:
         answer = client.get("/subscriptions/whole/changes?after=2:1")
         assert refused(answer) == (410, "DEL-008")
-        found = numbers(client, "whole")
-        assert found == list(range(run.orders))[-2 * (run.batches - first) :]
+        assert numbers(client, "whole") == kept
+
+
+def test_a_server_that_lags_behind_what_is_kept_goes_on_with_that(
+    run: OrderRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was stopped for a while, say; who waited for what went is told."""
+    monkeypatch.setattr(served_home, "LOOK_S", PATIENCE_S)
+    with ServedOrders(run.desk.home.path) as served, served.client() as client:
+        with followed(client, "whole", after="now") as found:
+            next(found)
+            kept = put_away(run)
+            assert numbers(client, "whole") == kept
+            *_, (_, told) = found
+            assert told is not None and told["error"]["code"] == "DEL-008"
+        first = run.orders
+        run.more(3)
+        assert numbers(client, "whole") == [*kept, *range(first, first + 3)]
+    assert "went before the server saw them" in caplog.text
 
 
 def silent(served: ServedOrders, name: str) -> socket.socket:

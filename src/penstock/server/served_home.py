@@ -174,7 +174,7 @@ class ServedHome:
         batch = self.newest + 1
         logged = self.desk.log.committed(batch)
         if logged is None:
-            return False
+            return self._pass_over(batch)
         self.desk.registry.refresh()  # its version is there: the batch ran under it
         self._told = self._told.then(
             merged(told for _, told in self.desk.log.figures(batch, figures_of))
@@ -184,6 +184,18 @@ class ServedHome:
         self._counted = counted
         self.newest = batch
         self._courier.committed(batch)
+        return True
+
+    def _pass_over(self, batch: int) -> bool:
+        """Go on with what is kept, if batches went before they were seen; say whether they did."""
+        first = self.desk.log.first()
+        if first <= batch:
+            return False
+        LOG.warning(
+            "Batches %d to %d went before the server saw them: it lagged behind what is kept. Its "
+            "figures leave them out, and clients that wait for them are told.", batch, first - 1,
+        )  # fmt: skip
+        self.newest = first - 1
         return True
 
     def _see(self) -> None:

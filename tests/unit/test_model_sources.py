@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from penstock.algebra.models import (
     Monomial,
     Polynomial,
 )
+from penstock.kernels.segment_validation import rows_validate
 from penstock.models.conditions import ConditionSolver
 from penstock.models.inversion import inversion
 from penstock.models.segments import WIDTH
@@ -53,6 +54,18 @@ def test_violations_fall_steeply_as_the_bound_grows() -> None:
     assert found[0] >= 30 * found[4]
     indicative = (6411, 1830, 826, 336, 73, 15)
     assert all(0.4 < mine / theirs < 2.5 for mine, theirs in zip(found, indicative, strict=True))
+
+
+def test_rows_that_cannot_be_written_take_no_kernel_of_their_own() -> None:
+    """Event times are Arrow's memory, in the first batch: to compile a kernel takes half a minute."""
+    rows = constant_rows(np.arange(9) * SECOND, np.arange(9.0))
+    source = SegmentSource(model_source(powers=1, horizon_us=10**15), ANY)
+    source.process(rows)
+    known = list(rows_validate.overloads)
+    for each in fields(rows):
+        getattr(rows, each.name).flags.writeable = False
+    made = SegmentSource(model_source(powers=1, horizon_us=10**15), ANY).process(rows)
+    assert len(made) and list(rows_validate.overloads) == known
 
 
 def test_rows_inside_make_nothing() -> None:

@@ -120,8 +120,9 @@ class SegmentSource:
 
     def process(self, rows: SourceRows) -> Segments:
         """Give what rows change: what is taken back, what holds from now on, row by row."""
+        # What is Arrow's memory cannot be written: a kernel of its own for it takes half a minute.
         arrays = RowArrays(
-            *(np.ascontiguousarray(getattr(rows, each.name)) for each in fields(rows))
+            *(np.require(getattr(rows, each.name), None, ["C", "W"]) for each in fields(rows))
         )
         parts = [Segments.none(*self._columns)]
         made = np.zeros(1, np.int64)

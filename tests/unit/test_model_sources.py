@@ -57,7 +57,7 @@ def test_violations_fall_steeply_as_the_bound_grows() -> None:
 
 
 def test_rows_that_cannot_be_written_take_no_kernel_of_their_own() -> None:
-    """Event times are Arrow's memory, in the first batch: to compile a kernel takes half a minute."""
+    """Event times are Arrow's memory at times; to compile a kernel for them takes half a minute."""
     rows = constant_rows(np.arange(9) * SECOND, np.arange(9.0))
     source = SegmentSource(model_source(powers=1, horizon_us=10**15), ANY)
     source.process(rows)

@@ -54,7 +54,13 @@ from penstock.language.statements import (
     Statement,
     Subscribe,
 )
-from penstock.language.syntax_errors import INSTEAD, refuse_odd_number, syntax_error, token_error
+from penstock.language.syntax_errors import (
+    INSTEAD,
+    refuse_odd_number,
+    refuse_open_bracket,
+    syntax_error,
+    token_error,
+)
 from penstock.vocabulary.errors import Place
 
 TEXT_LENGTH_MAX = 1_000_000
@@ -140,6 +146,7 @@ def parse_nodes(
     except RecursionError:
         fact = f"Operators are nested more than {NESTING_DEPTH_MAX} deep."
         raise source.error("SQL-004", fact, TOO_DEEP_REMEDY) from None
+    refuse_open_bracket(tokens, source)
     return [node for node in nodes if node is not None], tokens
 
 

@@ -7,6 +7,7 @@ import re
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from penstock.language.dialect import CLOSING, OPENING
 from penstock.language.model_grammar import FOREIGN_WORD, MODEL_CLAUSES
 from penstock.language.places import ScriptSource, suggestion
 
@@ -34,6 +35,22 @@ def refuse_odd_number(number: Token, rest: Token, source: ScriptSource) -> None:
     except ValueError:
         remedy = "Put a blank before the name, or correct the number."
     raise source.error("SQL-001", f"{word!r} is not a number here.", remedy, at=number.start)
+
+
+def refuse_open_bracket(tokens: list[Token], source: ScriptSource) -> None:
+    """Refuse a bracket that is never closed: within `min(` sqlglot does not miss it."""
+    opened = list[Token]()
+    for token in tokens:
+        if token.token_type in OPENING:
+            opened.append(token)
+        elif token.token_type in CLOSING and opened:
+            opened.pop()
+        elif token.token_type is TokenType.SEMICOLON and opened:
+            break
+    if opened:
+        last = opened[-1]
+        fact = f"A {last.text} opens here and is never closed."
+        raise source.error("SQL-001", fact, "Close it.", at=last.start)
 
 
 def token_error(error: TokenError, source: ScriptSource) -> Exception:

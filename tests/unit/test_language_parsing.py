@@ -133,8 +133,8 @@ def test_limits_of_texts():
 @pytest.mark.parametrize(
     ("text", "code", "column"),
     [
-        ("SELECT min(price FROM s", "SQL-001", 10),
-        ("SELECT max(a AS b, count(*) AS n FROM s; EXPLAIN x", "SQL-001", 10),
+        ("SELECT min(price FROM s", "SQL-001", 11),
+        ("SELECT max(a AS b, count(*) AS n FROM s; EXPLAIN x", "SQL-001", 11),
         ("SELECT * FROM t WHERE x >", "SQL-001", 26),
         ("SELECT * FROM t WHERE x = 'a", "SQL-001", 27),
         ('SELECT * FROM t WHERE "x = 1', "SQL-001", 23),

@@ -294,8 +294,8 @@ def carry_out(home: Path, text: str, screen: Screen) -> None:
     screen.out.print(f"Done, from version {done.version:,} on.", markup=False)
     if done.refused:
         screen.progress.print(were_refused(done.refused), markup=False, style="yellow")
-        for row in done.refusals:
-            words = "  {subscription}, row {row}: {code} {reason}".format_map(row)
+        for each in done.refusals:
+            words = f"  {each.subscription}, row {each.row}: {each.code} {each.reason}"
             screen.progress.print(words, markup=False)
 
 

@@ -111,8 +111,8 @@ def _tell_refusals(subscriptions: list[Subscription], screen: Screen) -> None:
             continue
         words = f"{subscription.name}: {were_refused(receipt.refused.num_rows)}"
         screen.progress.print(words, markup=False, style="yellow")
-        for row in first_refusals(receipt):
-            words = f"  row {row['row']}: {row['code']} {row['reason']}"
+        for each in first_refusals(subscription.name, receipt):
+            words = f"  row {each.row}: {each.code} {each.reason}"
             screen.progress.print(words, markup=False)
 
 

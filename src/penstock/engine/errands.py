@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -20,6 +20,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from penstock.engine.home import user_of_home
+from penstock.engine.registration import RowRefusal
 from penstock.storage.disk import make_directory, remove, rename
 from penstock.storage.files import read_json, write_json, write_table
 from penstock.storage.seals import sealed, unsealed
@@ -43,14 +44,11 @@ Read = Callable[[str, bool], pa.Table]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of a script: the version it stands from, and rows of parameters that do not.
-
-    `refusals` are the first of those: subscription, row, code and reason.
-    """
+    """What came of a script: the version it stands from, and the first rows that were refused."""
 
     version: int
     refused: int = 0
-    refusals: list[dict[str, Any]] = field(default_factory=list)
+    refusals: list[RowRefusal] = field(default_factory=list)
 
 
 CarryOut = Callable[[str, Path], Done]
@@ -139,8 +137,8 @@ def leave(home: Path, script: str) -> Path:
 def answered(home: Path, asked: Path) -> Done:
     """Wait until a script that was left is carried out; as `ask`."""
     told, _ = _told(home, asked)
-    known = {each.name for each in fields(Done)}
-    return Done(**{name: told[name] for name in known & told.keys()})
+    refusals = [RowRefusal(**each) for each in told.get("refusals", [])]
+    return Done(version=told["version"], refused=told.get("refused", 0), refusals=refusals)
 
 
 def ask_rows(home: Path, sql: str, fresh: bool) -> pa.Table:

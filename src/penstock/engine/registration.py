@@ -231,10 +231,20 @@ def refuse_name(registry: Registry, name: str) -> None:
         )
 
 
-def first_refusals(receipt: Receipt) -> list[dict[str, Any]]:
-    """Give the first few rows that were refused, each with its code and reason."""
-    found: list[dict[str, Any]] = receipt.refused.slice(0, REFUSALS_SHOWN).to_pylist()
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowRefusal:
+    """A row of parameters that was refused: whose, which one, and why."""
+
+    subscription: str
+    row: int
+    code: str
+    reason: str
+
+
+def first_refusals(subscription: str, receipt: Receipt) -> list[RowRefusal]:
+    """Give the first few rows that were refused."""
+    first = receipt.refused.slice(0, REFUSALS_SHOWN).to_pylist()
+    return [RowRefusal(subscription=subscription, **row) for row in first]
 
 
 def nothing_added(registry: Registry) -> Receipt:

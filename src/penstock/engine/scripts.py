@@ -54,11 +54,7 @@ class ScriptOutcome:
     def done(self, version: int) -> Done:
         """Say in short what it did, to whoever asked from another process."""
         made = [(each.name, each.receipt) for each in self.subscriptions if each.receipt]
-        refusals = [
-            {"subscription": name, **row}
-            for name, receipt in made
-            for row in first_refusals(receipt)
-        ]
+        refusals = [each for name, receipt in made for each in first_refusals(name, receipt)]
         refused = sum(receipt.refused.num_rows for _, receipt in made)
         return Done(version=version, refused=refused, refusals=refusals[:REFUSALS_SHOWN])
 

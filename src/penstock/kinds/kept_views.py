@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from penstock.vocabulary.counts import counted
+
 NOTICE = b"penstock.notice"
 """Under this name the metadata of rows that were read say what is wrong with the view."""
 STALENESS = b"penstock.staleness"
@@ -23,6 +25,8 @@ class Staleness:
     >>> stale = Staleness(pending={"supply": 12, "demand": 0}, refresh_s=0.02, age_s=1.5)
     >>> stale.is_fresh, stale.words()
     (False, '12 changes of supply wait, the oldest for 1.5 s')
+    >>> Staleness(pending={"supply": 1}, refresh_s=0.02).words()
+    '1 change of supply waits'
     """
 
     pending: Mapping[str, int]
@@ -44,14 +48,13 @@ class Staleness:
     def words(self) -> str:
         """Say what waits; nothing, if nothing does."""
         waiting = [
-            f"{count:,} change{'s' * (count > 1)} of {name}"
-            for name, count in self.pending.items()
-            if count
+            f"{counted(count, 'change')} of {name}" for name, count in self.pending.items() if count
         ]
         if not waiting:
             return ""
         age = f", the oldest for {self.age_s:,.1f} s" if self.age_s else ""
-        return f"{', '.join(waiting)} wait{age}"
+        verb = "waits" if sum(self.pending.values()) == 1 else "wait"
+        return f"{', '.join(waiting)} {verb}{age}"
 
     def to_json(self) -> dict[str, Any]:
         """Describe it, for machines and for who asked another process."""

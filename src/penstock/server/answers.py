@@ -66,13 +66,23 @@ class SubscriptionList(BaseModel):
     next: str | None = None
 
 
+class ViewStaleness(BaseModel):
+    """How far a view is behind: changes that wait, by table, and for how long the oldest has."""
+
+    pending: dict[str, int]
+    refresh_s: float
+    age_s: float
+    suspended: str | None = None
+    rests: str | None = None
+
+
 class ViewRows(BaseModel):
     """Rows of a view."""
 
     columns: list[str]
     rows: list[dict[str, Any]]
     notice: str | None = None
-    staleness: dict[str, Any] | None = None
+    staleness: ViewStaleness | None = None
 
 
 class Health(BaseModel):

@@ -278,7 +278,10 @@ async def subscribe(reception: Received, use: Use, asked: NewSubscription) -> Re
             queries=stands,
             given=given,
             refused=done.refused,
-            refusals=[RefusedRow.model_validate(each) for each in done.refusals],
+            refusals=[
+                RefusedRow(row=each.row, code=each.code, reason=each.reason)
+                for each in done.refusals
+            ],
         )
 
     return await reception.home.visit(register)
